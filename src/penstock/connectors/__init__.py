@@ -1,0 +1,1 @@
+"""Sources and sinks; `base` is the contract, one file per system."""

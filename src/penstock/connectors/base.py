@@ -1,0 +1,168 @@
+"""The contract of every connector: a new source or sink is one file with one class.
+
+A **source** is replayable: reading the same slice again gives the same tuples. A **sink** stages rows
+on the executors and commits whole epochs on the driver. Neither knows of Spark. Connectors travel to
+other processes by pickling, so they hold only plain settings; open files and connections inside the
+methods that use them.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+
+from penstock.topology.catalogue import Kind
+from penstock.topology.schema import Schema
+
+Offset = dict[str, Any]
+"""How far a source has been read: JSON of strings, integers, booleans and nested objects. No floats."""
+
+Encoding = Literal["columns", "json", "csv", "text"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a connector needs to know of where it runs."""
+
+    topology: str
+    name: str
+    """The source's or sink's name."""
+    folder: Path
+    """Relative paths start here."""
+
+    def resolve(self, path: str) -> Path:
+        """`path` as the user meant it: relative to the topology's folder."""
+        return (self.folder / Path(path).expanduser()).absolute()
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How far the next epoch may go in one source."""
+
+    end: Offset
+    tuples: int
+    """How many records lie between the start and `end`, malformed ones included."""
+    ended: bool
+    """True when there is nothing after `end` and never will be."""
+    backlog: int = 0
+    """Roughly how many more tuples are already waiting after `end`; shown as lag."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of an epoch that one task reads. `first` numbers its first tuple within the epoch."""
+
+    first: int
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """A record that could not be read: the raw text, what was wrong, and where it stands."""
+
+    raw: str
+    error: str
+    position: str
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some tuples of a slice as one Arrow batch, and the malformed records met on the way."""
+
+    rows: pa.RecordBatch
+    malformed: tuple[Malformed, ...] = ()
+
+
+class SourceConnector(abc.ABC):
+    """A replayable input. `describe` is its entry in the catalogue."""
+
+    describe: ClassVar[Kind]
+
+    @classmethod
+    @abc.abstractmethod
+    def configure(cls, place: Place, options: Mapping[str, Any], schema: Schema | None) -> SourceConnector:
+        """Make the connector from what the user wrote; raises TopologyError for impossible options.
+
+        `options` has the kind's argument under the kind's name, and only options that the catalogue
+        knows, with its defaults filled in. No I/O here.
+        """
+
+    @abc.abstractmethod
+    def schema(self) -> Schema:
+        """The columns of its tuples. May look at the outside world; raises ConnectorError."""
+
+    @abc.abstractmethod
+    def start(self) -> Offset:
+        """The offset before the first tuple."""
+
+    @abc.abstractmethod
+    def cut(self, start: Offset, limit: int) -> Cut:
+        """How far an epoch that begins at `start` can go, with at most `limit` tuples.
+
+        Called on the driver, often: it must not block for new input. Returns `end == start` and no
+        tuples when there is nothing new. Never moves backwards.
+        """
+
+    @abc.abstractmethod
+    def slices(self, start: Offset, end: Offset, parallelism: int) -> list[Slice]:
+        """Divide an epoch into at most about `parallelism` parts; the same division every time."""
+
+    @abc.abstractmethod
+    def read(self, part: Slice) -> Iterator[Chunk]:
+        """The tuples of one slice, in order, as Arrow batches that fit `schema()`.
+
+        Called on executors, maybe several times for the same slice: every call gives the same
+        tuples. Malformed records are handed over beside the rows, never raised and never skipped.
+        """
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What one task staged for one sink: how many rows, and where they are until the commit."""
+
+    rows: int
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+class SinkConnector(abc.ABC):
+    """An output that commits whole epochs.
+
+    The life of a sink: `open` once on the driver; for every epoch `stage` in each task that has rows
+    (on executors, in parallel, perhaps more than once if a task is retried), then `commit` once on the
+    driver with what the successful tasks staged, in task order; `close` at the end.
+    """
+
+    describe: ClassVar[Kind]
+    encoding: Encoding = "columns"
+    """How rows reach `stage`: as their columns, or as one column `line` of text (with its newline)
+    that Spark has encoded natively."""
+
+    @classmethod
+    @abc.abstractmethod
+    def configure(cls, place: Place, options: Mapping[str, Any]) -> SinkConnector:
+        """Make the connector from what the user wrote; raises TopologyError for impossible options."""
+
+    def open(self, fresh: bool) -> None:
+        """Get ready on the driver; `fresh` when no earlier epoch of this run exists.
+
+        Raises ConnectorError when the place cannot be written to or holds someone else's data.
+        """
+
+    @abc.abstractmethod
+    def stage(self, batches: Iterator[pa.RecordBatch]) -> Staged:
+        """Put rows where `commit` finds them, invisible to readers until then. Runs on executors."""
+
+    @abc.abstractmethod
+    def commit(self, epoch: int, staged: list[Staged]) -> None:
+        """Make an epoch's rows visible, once: a second commit of the same epoch changes nothing."""
+
+    def abort(self, staged: list[Staged]) -> None:
+        """Throw staged rows away."""
+
+    def close(self) -> None:
+        """Let go of whatever `open` took hold of."""

@@ -1,0 +1,49 @@
+"""Every error Penstock raises on purpose.
+
+    PenstockError                 what was wrong, where, and what to do
+    ├── TopologyError             the user's file is wrong (exit code 2)
+    ├── ConnectorError            the outside world: a file, a server, a disk
+    │   └── MalformedRecord       a record that does not fit its schema, with `on_malformed: fail`
+    ├── OperatorError             the user's own code raised, hung, or returned the wrong shape
+    ├── DeliveryError             an epoch could not be delivered as promised
+    ├── CoordinationError         the coordinator is missing, lost, or held by another
+    └── MachineError         this machine cannot run Penstock: no Java, too old a Java
+"""
+
+from __future__ import annotations
+
+
+class PenstockError(Exception):
+    """An error a user can act on: its message says what, where and what to do."""
+
+
+class TopologyError(PenstockError):
+    """The topology is wrong; `problems` lists everything found, not only the first."""
+
+    def __init__(self, message: str, problems: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+class ConnectorError(PenstockError):
+    """A source or sink cannot reach, read or write its part of the outside world."""
+
+
+class MalformedRecord(ConnectorError):
+    """A record does not fit its schema, and the source says `on_malformed: fail`."""
+
+
+class OperatorError(PenstockError):
+    """The user's own code raised, hung, exited, or returned the wrong shape."""
+
+
+class DeliveryError(PenstockError):
+    """An epoch could not be delivered as promised."""
+
+
+class CoordinationError(PenstockError):
+    """The coordinator is missing, lost, or held by another run."""
+
+
+class MachineError(PenstockError):
+    """This machine lacks what Penstock needs."""

@@ -1,0 +1,282 @@
+"""The topology as frozen data: no Spark, no I/O, equal whenever it means the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, ClassVar
+
+from penstock.topology.schema import Schema
+
+DEFAULT_PORT = ""
+"""The port of an operator that has only one output."""
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where the user wrote something; shown in problems, never compared."""
+
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+def nowhere() -> Any:
+    """A field for the location: given by the readers, ignored by equality."""
+    return field(default=Location(), compare=False, repr=False, kw_only=True)
+
+
+def option(doc: str, default: Any = None, **metadata: Any) -> Any:
+    """A field that users set by its name; `doc` is what `penstock list` and the schema say of it."""
+    return field(default=default, kw_only=True, metadata={"doc": doc, **metadata})
+
+
+class Delivery(StrEnum):
+    AT_MOST_ONCE = "at-most-once"
+    AT_LEAST_ONCE = "at-least-once"
+    EXACTLY_ONCE = "exactly-once"
+
+
+class RouteKind(StrEnum):
+    SHUFFLE = "shuffle"
+    HASH = "hash"
+    ALL = "all"
+    GLOBAL = "global"
+    LOCAL = "local"
+
+
+@dataclass(frozen=True)
+class Route:
+    """How the tuples that enter an operator are divided over its instances."""
+
+    kind: RouteKind
+    fields: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind}({', '.join(self.fields)})" if self.fields else str(self.kind)
+
+
+@dataclass(frozen=True)
+class StreamRef:
+    """A stream an operator or sink reads: a source's or an operator's, and its port."""
+
+    node: str
+    port: str = DEFAULT_PORT
+
+    def __str__(self) -> str:
+        return f"{self.node}.{self.port}" if self.port else self.node
+
+
+class FrozenOptions(dict[str, Any]):
+    """Options of a connector as given; a dict, so that it reads and pickles like one, made hashable."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(repr(sorted(self.items(), key=lambda item: item[0])))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where tuples come from: a connector's kind and its options."""
+
+    name: str
+    kind: str
+    options: FrozenOptions
+    schema: Schema | None = None
+    on_malformed: str = "fail"
+    where: Location = nowhere()
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where tuples go."""
+
+    name: str
+    input: StreamRef
+    kind: str
+    options: FrozenOptions
+    where: Location = nowhere()
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What is done to tuples. Subclasses are the kinds; `keyword` is their name in the YAML file."""
+
+    keyword: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
+    argument: ClassVar[str] = ""
+    """The field that takes the value written at the keyword."""
+    stateful: ClassVar[bool] = False
+
+    name: str
+    inputs: tuple[StreamRef, ...]
+    parallelism: int | None = option("How many instances run in parallel.", type="integer", minimum=1)
+    route: Route | None = option("How tuples are divided over the instances.", type="route")
+    where: Location = nowhere()
+
+    def output_ports(self) -> tuple[str, ...]:
+        return (DEFAULT_PORT,)
+
+
+@dataclass(frozen=True)
+class Filter(Operator):
+    """Keep the tuples for which a SQL condition holds."""
+
+    keyword: ClassVar[str] = "filter"
+    argument: ClassVar[str] = "condition"
+
+    condition: str = option("A SQL condition over the columns.", type="expression")
+
+
+@dataclass(frozen=True)
+class Select(Operator):
+    """Compute new columns with SQL expressions."""
+
+    keyword: ClassVar[str] = "select"
+    argument: ClassVar[str] = "columns"
+
+    columns: tuple[str, ...] = option("SQL expressions, each `expr` or `expr as name`.", type="expressions")
+
+
+@dataclass(frozen=True)
+class Explode(Operator):
+    """One tuple for every element of an array expression."""
+
+    keyword: ClassVar[str] = "explode"
+    argument: ClassVar[str] = "expression"
+
+    expression: str = option("An array column or a SQL expression that gives an array.", type="expression")
+    alias: str = option("The name of the new column.", default="item", type="string", key="as")
+
+
+@dataclass(frozen=True)
+class Dup(Operator):
+    """Pass every tuple on unchanged."""
+
+    keyword: ClassVar[str] = "dup"
+
+
+@dataclass(frozen=True)
+class Uniq(Operator):
+    """Keep the first tuple of every key."""
+
+    keyword: ClassVar[str] = "uniq"
+    argument: ClassVar[str] = "keys"
+    stateful: ClassVar[bool] = True
+
+    keys: tuple[str, ...] = option("The columns that make the key.", type="columns")
+
+
+@dataclass(frozen=True)
+class Count(Operator):
+    """Count tuples since the beginning, over all or per key."""
+
+    keyword: ClassVar[str] = "count"
+    argument: ClassVar[str] = "keys"
+    stateful: ClassVar[bool] = True
+
+    keys: tuple[str, ...] = option("The columns that make the key; none: all tuples together.", default=(),
+                                   type="columns")
+    emit: str = option("`changes`: the new count once an epoch. `each`: every number counted through.",
+                       default="changes", type="choice", choices=("changes", "each"))
+
+
+@dataclass(frozen=True)
+class Union(Operator):
+    """Merge streams that have the same columns."""
+
+    keyword: ClassVar[str] = "union"
+
+
+@dataclass(frozen=True)
+class Custom(Operator):
+    """Run your own Python: a function of a tuple, a function of an Arrow batch, or a Bolt class."""
+
+    keyword: ClassVar[str] = "custom"
+    argument: ClassVar[str] = "code"
+
+    code: str = option("`module:function`, `module:BoltClass` or `module:Class.method`.", type="code")
+    emits: tuple[tuple[str, Schema], ...] = option(
+        "The schema of what it emits, or a mapping from port to schema.", default=(), type="emits")
+    arguments: FrozenOptions = option("Keyword arguments for the function or for the bolt's `initialize`.",
+                                      default=FrozenOptions(), type="mapping", key="with")
+    timeout: float = option("Seconds one tuple may take before the operator counts as hung.", default=60.0,
+                            type="number")
+
+    def output_ports(self) -> tuple[str, ...]:
+        return tuple(port for port, _ in self.emits) or (DEFAULT_PORT,)
+
+    def schema_of(self, port: str) -> Schema | None:
+        return dict(self.emits).get(port)
+
+
+OPERATOR_KINDS: tuple[type[Operator], ...] = (Filter, Select, Explode, Dup, Uniq, Count, Union, Custom)
+
+
+@dataclass(frozen=True)
+class EpochSettings:
+    """How the input is cut into epochs."""
+
+    interval: float = option("Seconds between the starts of two epochs; 0: as soon as there is input.",
+                             default=0.0, type="duration")
+    max_tuples: int = option("The most tuples of one source in one epoch.", default=500_000, type="integer",
+                             minimum=1)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A puppet-master command kept from a DADSTORM script, for example `Freeze OP2 1`."""
+
+    verb: str
+    arguments: tuple[str, ...] = ()
+    where: Location = nowhere()
+
+    def __str__(self) -> str:
+        return " ".join((self.verb, *self.arguments))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test of the topology: given rows for each source, the rows each sink must receive, order aside."""
+
+    name: str
+    given: Mapping[str, tuple[Mapping[str, Any], ...]]
+    expect: Mapping[str, tuple[Mapping[str, Any], ...]]
+    where: Location = nowhere()
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A whole topology. `Topology("name").source(…)` starts the Python builder."""
+
+    name: str
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+    sources: tuple[Source, ...] = ()
+    operators: tuple[Operator, ...] = ()
+    sinks: tuple[Sink, ...] = ()
+    epoch: EpochSettings = EpochSettings()
+    dead_letters: str | None = None
+    logging: str = "light"
+    commands: tuple[Command, ...] = ()
+    tests: tuple[Case, ...] = ()
+    folder: Path = field(default=Path(), compare=False)
+    """Paths and code are found relative to this."""
+    where: Location = nowhere()
+
+    def node(self, name: str) -> Source | Operator | None:
+        return next((node for node in (*self.sources, *self.operators) if node.name == name), None)
+
+    def streams(self) -> tuple[StreamRef, ...]:
+        """Every stream that can be read, in the order written."""
+        ports = [StreamRef(op.name, port) for op in self.operators for port in op.output_ports()]
+        return (*(StreamRef(source.name) for source in self.sources), *ports)
+
+    def consumers(self, stream: StreamRef) -> tuple[Operator | Sink, ...]:
+        operators = [op for op in self.operators for ref in op.inputs if ref == stream]
+        return (*operators, *(sink for sink in self.sinks if sink.input == stream))
+
+    def with_folder(self, folder: Path) -> Topology:
+        return replace(self, folder=folder)
