@@ -1,0 +1,1 @@
+"""What replicas agree on: small entries, written once, read by all."""

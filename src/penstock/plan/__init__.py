@@ -1,0 +1,1 @@
+"""The logical plan: a graph of steps made from a topology, its rewrites, and how it is shown."""

@@ -1,0 +1,1 @@
+"""A running topology: its lifecycle, its epochs' commits, its progress."""

@@ -1,0 +1,1 @@
+"""From the plan to DataFrames: the only package besides `runtime` that imports pyspark."""

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.topology.schema import Schema
+
+if TYPE_CHECKING:
+    from penstock.runtime.run import Outcome
+    from penstock.topology.builder import Stream
 
 DEFAULT_PORT = ""
 """The port of an operator that has only one output."""
@@ -280,3 +284,32 @@ class Topology:
 
     def with_folder(self, folder: Path) -> Topology:
         return replace(self, folder=folder)
+
+    # -- the Python builder ---------------------------------------------------------------------
+
+    def source(self, name: str, **options: Any) -> Stream:
+        """Add a source and go on from its stream: `.source("tweets", file="tweets.csv", schema="…")`."""
+        from penstock.topology.builder import source
+
+        return source(self, name, **options)
+
+    def stream(self, name: str) -> Stream:
+        """Go on from a stream that exists: a source's or an operator's name, or `operator.port`."""
+        from penstock.topology.builder import stream
+
+        return stream(self, name)
+
+    def merge(self, other: Topology) -> Topology:
+        """All nodes of both; the same name with different content is a TopologyError."""
+        from penstock.topology.builder import merge
+
+        return merge(self, other)
+
+    def run(self, master: str | None = None, fresh: bool = False, seconds: float | None = None) -> Outcome:
+        """Run it here and now, to the end of bounded input or for some seconds; for scripts and notebooks.
+
+        Raises TopologyError with every problem when the topology is wrong.
+        """
+        from penstock.notebook import run_here
+
+        return run_here(self, master=master, fresh=fresh, seconds=seconds)

@@ -1,0 +1,50 @@
+"""Topology in, problems out: everything that can be known to be wrong before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.topology.catalogue import Catalogue
+from penstock.topology.model import Explode, Filter, Select, Topology
+from penstock.topology.problems import Problem
+from penstock.validation.cases import check_cases
+from penstock.validation.columns import check_keys
+from penstock.validation.connectors import check_connectors
+from penstock.validation.custom_code import check_custom_code
+from penstock.validation.graph import check_graph
+from penstock.validation.names import check_names
+from penstock.validation.routing import check_routing
+from penstock.validation.schemas import Schemas, check_inputs_agree, stream_schemas
+from penstock.validation.settings import check_settings
+
+__all__ = ["stream_schemas", "validate"]
+
+
+def validate(topology: Topology, catalogue: Catalogue) -> list[Problem]:
+    """Every problem of a topology, in the order of its lines; empty when it can be run.
+
+    Errors keep a topology from running, warnings do not. One mistake makes one problem: what cannot
+    be known because of it is not checked. Imports the user's own code, and starts nothing.
+    """
+    schemas = stream_schemas(topology)
+    found = (
+        *check_names(topology),
+        *check_graph(topology),
+        *check_settings(topology),
+        *check_routing(topology),
+        *check_connectors(topology, catalogue),
+        *check_inputs_agree(topology, schemas),
+        *check_keys(topology, schemas),
+        *_check_sql(topology, schemas),
+        *check_custom_code(topology),
+        *check_cases(topology, schemas),
+    )
+    return sorted(dict.fromkeys(found), key=lambda problem: (problem.where.file, problem.where.line))
+
+
+def _check_sql(topology: Topology, schemas: Schemas) -> Iterator[Problem]:
+    if any(isinstance(operator, Filter | Select | Explode) for operator in topology.operators):
+        # Here, because it imports sqlglot, and a topology without SQL should not wait for that.
+        from penstock.validation.expressions import check_expressions
+
+        yield from check_expressions(topology, schemas)

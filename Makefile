@@ -1,0 +1,44 @@
+# `make run` and `make test` do all the set-up by themselves.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help run test unit check bench docs clean setup
+
+help:  ## Show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+setup: $(READY)
+	@$(BIN)/python -m penstock.spark.java || sh tools/install-java
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Penstock needs Python 3.11 or later; $(PYTHON) is older. Try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@echo "setting up $(VENV): Spark is 400 MB, this takes a minute or two"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+run: setup  ## Run the main example to its end: how many people did a link reach?
+	@$(BIN)/penstock run examples/url-reach
+
+test: setup check unit  ## Everything that continuous integration runs
+	@$(BIN)/pytest tests/spark tests/system
+
+unit: setup  ## The tests that need no Spark, in seconds
+	@$(BIN)/pytest tests/unit
+
+check: setup  ## Types and style
+	@$(BIN)/ruff check src tests examples tools benchmarks
+	@$(BIN)/mypy
+
+bench: setup  ## Measure against hand-written Spark; prints ratios
+	@$(BIN)/python benchmarks/against_spark.py
+
+docs: setup  ## Write the generated reference pages again
+	@$(BIN)/python tools/write_reference.py
+
+clean:  ## Remove the virtual environment and what runs have left
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache
+	find examples -name out -o -name .penstock -o -name dead-letters | xargs rm -rf

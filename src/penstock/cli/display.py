@@ -1,0 +1,229 @@
+"""How a run shows itself: a live table on a terminal, plain lines in a pipe, or JSON lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from penstock.cli.screen import err, out
+from penstock.connectors.console import EpochRows, as_json_line, as_rich_table
+from penstock.connectors.memory import rows_of
+from penstock.runtime.progress import Snapshot
+from penstock.runtime.tally import Line
+from penstock.topology.model import Topology
+
+
+class Display(AbstractContextManager["Display"], Protocol):
+    """What a run tells its display."""
+
+    def say(self, what: str) -> None:
+        """Something is being done that has no progress yet."""
+
+    def look(self, snapshot: Snapshot) -> None:
+        """The progress now; called many times a second."""
+
+    def rows(self, rows: EpochRows) -> None:
+        """What a console sink received."""
+
+    def end(self, snapshot: Snapshot, how: str) -> None:
+        """The run is over."""
+
+
+class LiveDisplay:
+    """A table that stays in place; rows of console sinks scroll by above it."""
+
+    def __init__(self, topology: Topology, lines: Callable[[Snapshot], list[Line]]) -> None:
+        self._topology = topology
+        self._lines = lines
+        self._what = "checking"
+        self._rates = Rates()
+        self._live = Live(Spinner("dots", "checking"), console=err, refresh_per_second=8, transient=True)
+        self._began = time.monotonic()
+
+    def __enter__(self) -> LiveDisplay:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._live.__exit__(*exception)
+
+    def say(self, what: str) -> None:
+        self._what = what
+        self._live.update(_Waiting(what, self._began))
+
+    def look(self, snapshot: Snapshot) -> None:
+        if snapshot.epoch == 0:
+            self._live.update(_Waiting("first epoch", self._began))
+        elif self._rates.due():
+            self._live.update(self._table(snapshot))
+
+    def rows(self, rows: EpochRows) -> None:
+        out.print(as_rich_table(rows))
+
+    def end(self, snapshot: Snapshot, how: str) -> None:
+        self._live.update(Text(""))
+        self._live.stop()
+        err.print(self._table(snapshot, final=True))
+        err.print(Text(how, style="green"))
+
+    def _table(self, snapshot: Snapshot, final: bool = False) -> RenderableType:
+        lines = self._lines(snapshot)
+        rates = {} if final else self._rates.of(lines)
+        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+        for name, justify in (("", "left"), ("", "left"), ("tuples", "right"), ("per second", "right")):
+            table.add_column(name, justify=justify)  # type: ignore[arg-type]
+        for line in lines:
+            rate = line.tuples / snapshot.seconds if final and snapshot.seconds else rates.get(line.name, 0.0)
+            tuples = Text(f"{line.tuples:,}")
+            if line.malformed:
+                tuples.append(f" (+{line.malformed:,} malformed)", style="yellow")
+            table.add_row(Text(line.role, style="dim"), Text(line.name, style="bold"), tuples, f"{rate:,.0f}")
+        head = Text.assemble(
+            (self._topology.name, "bold cyan"),
+            f"   epoch {snapshot.epoch:,}   {snapshot.last_epoch_ms:,.0f} ms   lag {snapshot.backlog:,}",
+            f"   {snapshot.seconds:,.1f} s",
+        )
+        return Group(head, table)
+
+
+class PlainDisplay:
+    """One line every two seconds, for logs and pipes; on standard error, so that rows stay clean."""
+
+    def __init__(self, lines: Callable[[Snapshot], list[Line]]) -> None:
+        self._lines = lines
+        self._rates = Rates(every=2.0)
+
+    def __enter__(self) -> PlainDisplay:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        """Nothing to tidy up."""
+
+    def say(self, what: str) -> None:
+        _line(f"{what} …")
+
+    def look(self, snapshot: Snapshot) -> None:
+        if snapshot.epoch and self._rates.due():
+            _line(self._summary(snapshot))
+
+    def rows(self, rows: EpochRows) -> None:
+        for row in rows_of(rows.rows):
+            sys.stdout.write(as_json_line(row))
+        sys.stdout.flush()
+
+    def end(self, snapshot: Snapshot, how: str) -> None:
+        _line(self._summary(snapshot))
+        _line(how)
+
+    def _summary(self, snapshot: Snapshot) -> str:
+        counts = " ".join(
+            f"{line.name}={line.tuples}" + (f"(+{line.malformed} malformed)" if line.malformed else "")
+            for line in self._lines(snapshot)
+        )
+        return f"epoch {snapshot.epoch} lag {snapshot.backlog} {counts}"
+
+
+class JsonDisplay:
+    """Everything as JSON lines on standard output."""
+
+    def __init__(self, lines: Callable[[Snapshot], list[Line]]) -> None:
+        self._lines = lines
+        self._rates = Rates(every=1.0)
+
+    def __enter__(self) -> JsonDisplay:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        """Nothing to tidy up."""
+
+    def say(self, what: str) -> None:
+        _json({"event": "phase", "phase": what})
+
+    def look(self, snapshot: Snapshot) -> None:
+        if snapshot.epoch and self._rates.due():
+            self._progress("progress", snapshot)
+
+    def rows(self, rows: EpochRows) -> None:
+        for row in rows_of(rows.rows):
+            _json({"event": "row", "sink": rows.sink, "epoch": rows.epoch, "row": json.loads(as_json_line(row))})
+
+    def end(self, snapshot: Snapshot, how: str) -> None:
+        self._progress("end", snapshot, how=how)
+
+    def _progress(self, event: str, snapshot: Snapshot, **more: Any) -> None:
+        tuples = {line.name: line.tuples for line in self._lines(snapshot)}
+        _json(
+            {
+                "event": event,
+                "epoch": snapshot.epoch,
+                "lag": snapshot.backlog,
+                "seconds": round(snapshot.seconds, 3),
+                "tuples": tuples,
+                "malformed": snapshot.malformed,
+                **more,
+            }
+        )
+
+
+class Rates:
+    """Tuples per second between two looks."""
+
+    def __init__(self, every: float = 0.5) -> None:
+        self._every = every
+        self._next = 0.0
+        self._then = time.monotonic()
+        self._before: dict[str, int] = {}
+
+    def due(self) -> bool:
+        now = time.monotonic()
+        if now < self._next:
+            return False
+        self._next = now + self._every
+        return True
+
+    def of(self, lines: list[Line]) -> dict[str, float]:
+        now = time.monotonic()
+        took = max(now - self._then, 1e-3)
+        rates = {line.name: (line.tuples - self._before.get(line.name, 0)) / took for line in lines}
+        self._then, self._before = now, {line.name: line.tuples for line in lines}
+        return rates
+
+
+class _Waiting:
+    """A spinner that tells how long it has been waiting."""
+
+    def __init__(self, what: str, began: float) -> None:
+        self._spinner = Spinner("dots")
+        self._what = what
+        self._began = began
+
+    def __rich__(self) -> RenderableType:
+        self._spinner.update(text=f"{self._what} … {time.monotonic() - self._began:.0f} s")
+        return self._spinner
+
+
+def choose_display(topology: Topology, lines: Callable[[Snapshot], list[Line]], as_json: bool) -> Display:
+    """JSON when asked for, the live table on a terminal, plain lines otherwise."""
+    if as_json:
+        return JsonDisplay(lines)
+    return LiveDisplay(topology, lines) if err.is_terminal else PlainDisplay(lines)
+
+
+def _line(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _json(record: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(record) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,69 @@
+"""The `penstock` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from penstock import __version__
+from penstock.cli.convert import convert
+from penstock.cli.init import init
+from penstock.cli.listing import list_kinds
+from penstock.cli.plan import plan
+from penstock.cli.run import run
+from penstock.cli.schema import schema
+from penstock.cli.screen import fail
+from penstock.cli.test import test
+from penstock.cli.validate import validate
+from penstock.errors import PenstockError, TopologyError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Write a stream topology in one file, check it, see it, and run it on Spark.\n\n"
+    "New here? `penstock init demo && cd demo && penstock run`",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+app.command()(run)
+app.command()(validate)
+app.command()(plan)
+app.command()(test)
+app.command()(init)
+app.command()(convert)
+app.command("list")(list_kinds)
+app.command()(schema)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"penstock {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Penstock: one file, one command, results you can trust."""
+
+
+def main() -> None:
+    """Run the command; a known error is told in its own words, with exit code 1 or 2."""
+    try:
+        app()
+    except TopologyError as error:
+        fail(str(error), 2)
+    except PenstockError as error:
+        fail(str(error), 1)
+    except KeyboardInterrupt:
+        fail("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of our output went away, as `| head` does: nothing is wrong.
+        sys.stderr.close()
+        raise SystemExit(0) from None

@@ -1,0 +1,189 @@
+"""Lines of text made into Arrow batches, with the malformed ones set aside.
+
+A format parses many lines at once and either takes them all or refuses them all; `salvage` halves what was
+refused until only the bad records are left over. A format's verdict on a record never depends on its
+neighbours, so however the input is cut, the same records are malformed.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.connectors.base import Chunk, Malformed
+
+T = TypeVar("T")
+
+_NEWLINE = 10
+_BOM = b"\xef\xbb\xbf"
+
+
+class Unfit(Exception):
+    """Some of the records given do not fit the schema; for a single record, the text says why."""
+
+
+class Lines:
+    """A block of whole lines, the last one ending in a newline too, and what all formats ask of it."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    @cached_property
+    def _ends(self) -> npt.NDArray[np.int64]:
+        return np.flatnonzero(np.frombuffer(self.data, dtype=np.uint8) == _NEWLINE)
+
+    @property
+    def count(self) -> int:
+        return len(self._ends)
+
+    @cached_property
+    def first_bytes(self) -> npt.NDArray[np.uint8]:
+        """The first byte of every line; of an empty one, its newline."""
+        starts = np.empty_like(self._ends)
+        starts[0] = 0
+        starts[1:] = self._ends[:-1] + 1
+        return np.frombuffer(self.data, dtype=np.uint8)[starts]
+
+    @cached_property
+    def last_bytes(self) -> npt.NDArray[np.uint8]:
+        """The byte before every newline; of an empty line, the newline before it."""
+        return np.frombuffer(self.data, dtype=np.uint8)[np.maximum(self._ends - 1, 0)]
+
+    def split(self) -> list[bytes]:
+        """The lines one by one, each with its newline."""
+        return [line + b"\n" for line in self.data[:-1].split(b"\n")]
+
+
+class LineFormat(abc.ABC):
+    """How lines become tuples: one line, one tuple."""
+
+    schema: pa.Schema
+    keeps_blank_lines = False
+
+    @abc.abstractmethod
+    def parse(self, lines: Lines) -> pa.RecordBatch:
+        """One row for each line, in order; raises Unfit when any of them is malformed.
+
+        There is at least one line, all are UTF-8 and, unless `keeps_blank_lines`, none is blank.
+        """
+
+
+class TextFormat(LineFormat):
+    """A line is the value of the one column."""
+
+    keeps_blank_lines = True
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+
+    def parse(self, lines: Lines) -> pa.RecordBatch:
+        text = lines.data.replace(b"\r\n", b"\n") if b"\r" in lines.data else lines.data
+        values = pc.split_pattern(pa.array([text[:-1]], pa.string()), "\n").flatten()
+        return pa.RecordBatch.from_arrays([values], schema=self.schema)
+
+
+@dataclass(frozen=True)
+class LineReader:
+    """Reads blocks of whole lines in one format.
+
+    Blank lines, except in plain text, and lines that begin with `comment` are no records: they give
+    neither a row nor a malformed record.
+    """
+
+    format: LineFormat
+    comment: bytes = b""
+
+    def read(self, block: bytes, path: str, line: int) -> Chunk:
+        """The tuples of a block whose first line is the file's line number `line`, counted from 1."""
+        if line == 1:
+            block = block.removeprefix(_BOM)
+        if not block.endswith(b"\n"):
+            block += b"\n"
+        try:
+            records = self._only_records(Lines(block))
+            return Chunk(self._parse(records) if records.data else one_batch([], self.format.schema))
+        except Unfit:
+            return self._set_malformed_aside(Lines(block), path, line)
+
+    def _only_records(self, block: Lines) -> Lines:
+        """`block` itself nearly always: lines are looked at one by one only where one seems no record."""
+        skippable = self.comment[:1]
+        if self.comment or not self.format.keeps_blank_lines:
+            skippable += b" \t\r\n"
+        if not any((block.first_bytes == byte).any() for byte in skippable):
+            return block
+        return Lines(b"".join(line for line in block.split() if self._is_record(line)))
+
+    def _is_record(self, line: bytes) -> bool:
+        text = line.strip()
+        if self.comment and text.startswith(self.comment):
+            return False
+        return bool(text) or self.format.keeps_blank_lines
+
+    def _parse(self, lines: Lines) -> pa.RecordBatch:
+        check_utf8(lines.data)
+        return self.format.parse(lines)
+
+    def _set_malformed_aside(self, block: Lines, path: str, line: int) -> Chunk:
+        numbered = enumerate(block.split(), line)
+        lines = [(number, text) for number, text in numbered if self._is_record(text)]
+        batches, refused = salvage(lines, lambda part: self._parse(Lines(b"".join(text for _, text in part))))
+        malformed = []
+        for index, reason in refused:
+            number, text = lines[index]
+            raw = text.rstrip(b"\r\n").decode("utf-8", errors="backslashreplace")
+            malformed.append(Malformed(raw, reason, f"{path}:{number}"))
+        return Chunk(one_batch(batches, self.format.schema), tuple(malformed))
+
+
+def salvage(
+    records: Sequence[T], parse: Callable[[Sequence[T]], pa.RecordBatch]
+) -> tuple[list[pa.RecordBatch], list[tuple[int, str]]]:
+    """The rows of all records that `parse` takes, in order, and index and reason of each it refuses."""
+    batches: list[pa.RecordBatch] = []
+    refused: list[tuple[int, str]] = []
+    waiting = [(0, len(records))] if records else []
+    while waiting:
+        begin, end = waiting.pop()
+        try:
+            batches.append(parse(records[begin:end]))
+        except Unfit as error:
+            if end - begin == 1:
+                refused.append((begin, str(error)))
+            else:
+                middle = (begin + end) // 2
+                waiting += [(middle, end), (begin, middle)]
+    return batches, refused
+
+
+def one_batch(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    """All rows in one batch, an empty one where there are none."""
+    if len(batches) == 1:
+        return batches[0]
+    table = pa.Table.from_batches(batches, schema).combine_chunks()
+    merged = table.to_batches()
+    return merged[0] if merged else pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def check_utf8(data: bytes) -> None:
+    """Raises Unfit that names the byte when `data` is not UTF-8."""
+    if data.isascii():
+        return
+    try:
+        # As one Arrow string, because Arrow checks several times faster than Python decodes.
+        bounds = pa.py_buffer(np.array([0, len(data)], dtype=np.int64))
+        pa.Array.from_buffers(pa.large_string(), 1, [None, bounds, pa.py_buffer(data)]).validate(full=True)
+    except pa.ArrowInvalid:
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            wrong = f"byte 0x{data[error.start]:02x}, number {error.start + 1} of the line"
+            raise Unfit(f"not UTF-8: {wrong}") from None

@@ -1,0 +1,49 @@
+"""Decide where the next epoch ends. Pure apart from asking the sources how far they go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from penstock.epochs.record import EpochRecord
+
+
+class CutResult(Protocol):
+    """What a source answers: see `connectors.base.Cut`."""
+
+    @property
+    def end(self) -> dict[str, Any]: ...
+    @property
+    def tuples(self) -> int: ...
+    @property
+    def ended(self) -> bool: ...
+    @property
+    def backlog(self) -> int: ...
+
+
+class Cuttable(Protocol):
+    """The part of a source that the cutter needs."""
+
+    def cut(self, start: dict[str, Any], limit: int) -> CutResult: ...
+
+
+def cut_next_epoch(
+    epoch: int,
+    starts: Mapping[str, dict[str, Any]],
+    sources: Mapping[str, Cuttable],
+    limit: int,
+    time_ms: int,
+) -> EpochRecord | None:
+    """The record of `epoch`, which begins at `starts`; None while there is nothing to process.
+
+    When every source has ended the epoch is cut even if it is empty: it carries the mark `last`, by
+    which every replica knows that it is done.
+    """
+    cuts = {name: source.cut(starts[name], limit) for name, source in sources.items()}
+    tuples = {name: cut.tuples for name, cut in cuts.items()}
+    last = all(cut.ended for cut in cuts.values())
+    moved = any(cuts[name].end != starts[name] for name in cuts)
+    if not moved and not last:
+        return None
+    ends = {name: cut.end for name, cut in cuts.items()}
+    return EpochRecord(epoch, time_ms, ends, tuples, sum(cut.backlog for cut in cuts.values()), last)

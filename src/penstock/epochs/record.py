@@ -1,0 +1,44 @@
+"""The epoch record: for every source where the epoch ends, and the time at which it was cut."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SEQUENCE_BITS = 40
+"""A tuple's sequence is epoch · 2^40 + its number within the epoch: ordered over the whole run."""
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """What is agreed about one epoch. Written once, never changed."""
+
+    epoch: int
+    time_ms: int
+    """The wall-clock time of the cut: what 'now' means to every operator in this epoch."""
+    ends: Mapping[str, Mapping[str, Any]]
+    """The offset at which the epoch ends, by source."""
+    tuples: Mapping[str, int]
+    backlog: int = 0
+    """About how many tuples were waiting behind this epoch when it was cut."""
+    last: bool = False
+    """True when every source has come to its end."""
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "epoch": self.epoch,
+                "time_ms": self.time_ms,
+                "ends": self.ends,
+                "tuples": self.tuples,
+                "backlog": self.backlog,
+                "last": self.last,
+            },
+            separators=(",", ":"),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> EpochRecord:
+        return cls(**json.loads(text))

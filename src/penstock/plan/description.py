@@ -1,0 +1,103 @@
+"""What a node is and does, in few words; the terminal and the picture say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from penstock.topology.model import (
+    DEFAULT_PORT,
+    Count,
+    Custom,
+    Explode,
+    Filter,
+    Operator,
+    Route,
+    Select,
+    Sink,
+    Source,
+    Uniq,
+)
+
+Node = Source | Operator | Sink
+
+
+class Role(StrEnum):
+    """What a reader wants to tell apart at a glance."""
+
+    SOURCE = "source"
+    NATIVE = "native"
+    PYTHON = "python"
+    STATEFUL = "stateful"
+    SINK = "sink"
+
+
+def role_of(node: Node) -> Role:
+    """The role of a node; only custom operators enter Python, built-in ones never do."""
+    match node:
+        case Source():
+            return Role.SOURCE
+        case Sink():
+            return Role.SINK
+        case Custom():
+            return Role.PYTHON
+        case _:
+            return Role.STATEFUL if node.stateful else Role.NATIVE
+
+
+def brief_of(node: Node) -> str:
+    """One line on what a node does, whitespace collapsed, of any length."""
+    match node:
+        case Source():
+            words = f"{_connector(node.kind, node.options)}" + (f" ({node.schema})" if node.schema else "")
+        case Sink():
+            words = _connector(node.kind, node.options)
+        case Filter():
+            words = f"filter {node.condition}"
+        case Select():
+            words = f"select {', '.join(node.columns)}"
+        case Explode():
+            words = f"explode {node.expression} as {node.alias}"
+        case Uniq():
+            words = f"uniq {', '.join(node.keys)}"
+        case Count():
+            words = ("count per " + ", ".join(node.keys) if node.keys else "count") + (
+                ", each" if node.emit == "each" else "")
+        case Custom():
+            words = f"{node.code}{_emitted(node)}"
+        case _:
+            words = node.keyword
+    return " ".join(words.split())
+
+
+def route_label(route: Route, parallelism: int | None) -> str:
+    """A route as it stands on an edge: `hash(user) ×2`."""
+    return f"{route} ×{parallelism}" if parallelism else str(route)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 source`, `2 sources`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _emitted(node: Custom) -> str:
+    if not node.emits:
+        return ""
+    if node.output_ports() == (DEFAULT_PORT,):
+        return f" → {node.schema_of(DEFAULT_PORT)}"
+    return " → " + "; ".join(f"{port or 'default'}: {schema}" for port, schema in node.emits)
+
+
+def _connector(kind: str, options: Mapping[str, Any]) -> str:
+    """The kind and its main argument; other options may hold secrets and are never shown."""
+    argument = options.get(kind)
+    match argument:
+        case None | "":
+            return kind
+        case Mapping():
+            return f"{kind} {', '.join(str(key) for key in argument)}"
+        case list() | tuple():
+            return f"{kind} {', '.join(str(each) for each in argument)}"
+        case _:
+            return f"{kind} {argument}"

@@ -1,0 +1,56 @@
+"""Count tuples per operator from the metrics that Spark observes in each micro-batch."""
+
+from __future__ import annotations
+
+import threading
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.plan.graph import Apply, Plan
+from penstock.runtime.progress import Progress
+
+_SETTLE_SECONDS = 2.0
+
+
+class OperatorCounts(StreamingQueryListener):
+    """Adds what each micro-batch observed to the progress."""
+
+    def __init__(self, plan: Plan, progress: Progress) -> None:
+        self._operators = {step.operator.name for step in plan.steps if isinstance(step, Apply)}
+        self._progress = progress
+        self._seen = -1
+        self._arrived = threading.Condition()
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing to count yet."""
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Nothing new."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Nothing more."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        counts = {}
+        for name, row in event.progress.observedMetrics.items():
+            operator, _, what = name.rpartition("|")
+            if what == "tuples" and operator in self._operators:
+                counts[operator] = int(row["tuples"])
+        self._progress.add(counts)
+        with self._arrived:
+            self._seen = max(self._seen, event.progress.batchId)
+            self._arrived.notify_all()
+
+    def settle(self, query: StreamingQuery) -> None:
+        """Wait until the newest micro-batch has been counted, so that final numbers are complete."""
+        last = query.lastProgress
+        if last is not None:
+            with self._arrived:
+                self._arrived.wait_for(lambda: self._seen >= last.batchId, timeout=_SETTLE_SECONDS)

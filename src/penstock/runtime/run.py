@@ -1,0 +1,269 @@
+"""Run a topology: from valid model to committed epochs, until its input ends or somebody stops it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.connectors.base import Place, SinkConnector, SourceConnector
+from penstock.connectors.console import ConsoleSink, EpochRows
+from penstock.connectors.registry import sink_connector, source_connector
+from penstock.coordination.sqlite import SqliteCoordinator
+from penstock.errors import DeliveryError, PenstockError
+from penstock.plan.graph import Plan, build_plan
+from penstock.plan.rewrites import rewrite
+from penstock.runtime.committer import Committer
+from penstock.runtime.metrics import OperatorCounts
+from penstock.runtime.progress import Progress, Snapshot
+from penstock.runtime.state_folder import StateFolder
+from penstock.spark.arrow_stage import map_batches
+from penstock.spark.code_shipping import ship_code
+from penstock.spark.epoch_source import STOP_KEY, ReadSettings, coordinator_file
+from penstock.spark.faults import fault_in
+from penstock.spark.lowering import Lowering, lower_plan
+from penstock.spark.session import SessionSettings, cores_of, default_master, start_session
+from penstock.spark.staging import STAGED_SCHEMA, StagingStage
+from penstock.topology.model import FrozenOptions, Sink, StreamRef, Topology
+
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How to run a topology; the topology itself says what."""
+
+    master: str = field(default_factory=default_master)
+    state: Path | None = None
+    """Where to keep state; by default `.penstock/<topology>` beside the topology's file."""
+    fresh: bool = False
+    """Forget an interrupted run instead of going on from it."""
+    metrics: bool = True
+    memory: str = "1g"
+    spark: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    ended: bool
+    """True at the end of bounded input, False when it was stopped."""
+    progress: Snapshot
+
+
+class Run:
+    """One run of one topology. `start`, then `wait`; `stop` from anywhere drains and ends it."""
+
+    def __init__(self, topology: Topology, settings: RunSettings | None = None) -> None:
+        self.topology = topology
+        self.settings = settings or RunSettings()
+        self.plan: Plan = rewrite(build_plan(topology))
+        self.progress = Progress()
+        self.state = StateFolder.of(topology, self.settings.state)
+        self.resumed_from = 0
+        self._id = uuid.uuid4().hex
+        self._own_session = False
+        self._stopping = False
+
+    def start(
+        self,
+        spark: SparkSession | None = None,
+        say: Callable[[str], None] = lambda _: None,
+        show: Callable[[EpochRows], None] | None = None,
+    ) -> None:
+        """Check the outside world, start Spark unless given one, and start the query.
+
+        `say` is told what is being done, `show` takes the rows of console sinks. Everything that can fail without Spark fails before Spark is started.
+        """
+        self._prepare_state()
+        self._sources = self._make_sources()
+        for source in self._sources.values():
+            source.schema()
+        self._open_sinks(show)
+        if spark is None:
+            say("starting Spark")
+            spark = start_session(self._session_settings())
+            self._own_session = True
+        self._spark = spark
+        spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
+        ship_code(spark, self.topology)
+        say("planning")
+        self._query = self._start_query(spark)
+
+    def explain(self, spark: SparkSession | None = None) -> str:
+        """Spark's physical plan of the whole topology, without running it."""
+        self._make_sinks(None)
+        own = None if spark is not None else start_session(self._session_settings())
+        session = spark or own
+        assert session is not None
+        try:
+            rows = self.staged_rows(session)
+            return str(session._jvm.PythonSQLUtils.explainString(rows._jdf.queryExecution(), "simple"))
+        finally:
+            if own is not None:
+                own.stop()
+
+    def wait(self, look: Callable[[Snapshot], None] = lambda _: None) -> Outcome:
+        """Until the input ends, `stop` is called, or something fails; `look` sees the progress."""
+        try:
+            while not self._over():
+                look(self.progress.snapshot())
+            self._counts.settle(self._query)
+        finally:
+            self._shut_down()
+        return Outcome(self._committer.finished_batch is not None, self.progress.snapshot())
+
+    def stop(self) -> None:
+        """Cut no further epoch; `wait` returns when the one in flight is committed."""
+        if not self._stopping:
+            self._stopping = True
+            coordinator = SqliteCoordinator(coordinator_file(self.state.path))
+            coordinator.create_if_absent(STOP_KEY + self._id, "stop")
+            coordinator.close()
+
+    # -- before ---------------------------------------------------------------------------------
+
+    def _prepare_state(self) -> None:
+        committed = self.state.committed()
+        if self.settings.fresh or committed.ended:
+            self.state.clear()
+            committed = self.state.committed()
+        self.resumed_from = committed.epoch
+        self.state.prepare()
+
+    def _place(self, name: str) -> Place:
+        return Place(self.topology.name, name, self.topology.folder.absolute())
+
+    def _make_sources(self) -> dict[str, SourceConnector]:
+        return {item.name: source_connector(item, self._place(item.name)) for item in self.topology.sources}
+
+    def _make_sinks(self, show: Callable[[EpochRows], None] | None) -> None:
+        self._sinks: dict[str, SinkConnector] = {}
+        for item in self.topology.sinks:
+            sink = sink_connector(item, self._place(item.name))
+            shown = isinstance(sink, ConsoleSink) and show is not None
+            self._sinks[item.name] = sink.writing_to(show) if shown else sink
+
+    def _open_sinks(self, show: Callable[[EpochRows], None] | None) -> None:
+        fresh = self.resumed_from == 0
+        self._make_sinks(show)
+        letters = self.topology.dead_letters or f"dead-letters/{self.topology.name}.jsonl"
+        burial = Sink("dead-letters", StreamRef(""), "file", FrozenOptions(file=letters, format="json"))
+        self._dead_letters = sink_connector(burial, self._place(burial.name))
+        for sink in self._sinks.values():
+            sink.open(fresh)
+        if any(source.on_malformed == "dead-letter" for source in self.topology.sources):
+            self._dead_letters.open(fresh)
+
+    def _state_partitions(self) -> int:
+        wanted = [op.parallelism for op in self.topology.operators if op.stateful and op.parallelism]
+        return max(wanted, default=cores_of(self.settings.master))
+
+    def _session_settings(self) -> SessionSettings:
+        settings = self.settings
+        return SessionSettings(
+            self.topology.name,
+            settings.master,
+            self.state.logs,
+            self._state_partitions(),
+            settings.memory,
+            settings.spark,
+        )
+
+    # -- the query ------------------------------------------------------------------------------
+
+    def staged_rows(self, spark: SparkSession) -> DataFrame:
+        """The whole topology as one streaming DataFrame: what its tasks staged for the sinks."""
+        read = ReadSettings(
+            topology=self.topology.name,
+            folder=str(self.topology.folder.absolute()),
+            state=str(self.state.path),
+            run=self._id,
+            sources=self.topology.sources,
+            max_tuples=self.topology.epoch.max_tuples,
+            parallelism=cores_of(self.settings.master),
+        )
+        lowering = Lowering(spark, self.plan, read, self._sinks, self.settings.metrics)
+        rows = lower_plan(lowering)
+        return map_batches(rows, StagingStage(tuple(self._sinks.values())), STAGED_SCHEMA)
+
+    def _start_query(self, spark: SparkSession) -> StreamingQuery:
+        rows = self.staged_rows(spark)
+        self._counts = OperatorCounts(self.plan, self.progress)
+        spark.streams.addListener(self._counts)
+        self._committer = Committer(self.state, self._sinks, self._dead_letters, self.progress)
+        writer = rows.writeStream.foreachBatch(self._committer)
+        interval = self.topology.epoch.interval
+        return (
+            writer.outputMode("update")
+            .queryName(f"{self.topology.name}-{self._id[:8]}")
+            .option("checkpointLocation", str(self.state.checkpoint))
+            .trigger(processingTime=f"{int(interval * 1000)} milliseconds")
+            .start()
+        )
+
+    def _over(self) -> bool:
+        """Wait a moment; True when there is nothing more to wait for. Raises what went wrong."""
+        try:
+            terminated = self._query.awaitTermination(_POLL_SECONDS)
+        except PySparkException as error:
+            raise self._in_user_terms(error) from error
+        if terminated:
+            return True
+        if self._committer.finished_batch is not None:
+            # Spark writes its commit log after ours: leave it a tidy checkpoint.
+            return self._commit_logged(self._committer.finished_batch)
+        if self._stopping:
+            status = self._query.status
+            return not status["isTriggerActive"] or not status["isDataAvailable"]
+        return False
+
+    def _commit_logged(self, batch_id: int) -> bool:
+        return (self.state.checkpoint / "commits" / str(batch_id)).exists()
+
+    def _in_user_terms(self, error: Exception) -> PenstockError:
+        failure = self._committer.failure
+        if isinstance(failure, PenstockError):
+            return failure
+        found = fault_in(str(failure)) or fault_in(str(error))
+        if found is not None:
+            return found
+        (self.state.logs / "failure.log").write_text(f"{error}\n\n{failure}\n")
+        said = next((line for line in str(failure or error).splitlines() if line.strip()), "unknown")
+        return DeliveryError(
+            f"epoch {self.progress.snapshot().epoch + 1} failed: {said[:300]}\n"
+            f"  the whole story is in {self.state.logs / 'failure.log'}"
+        )
+
+    def _shut_down(self) -> None:
+        self._query.stop()
+        self._spark.streams.removeListener(self._counts)
+        for sink in (*self._sinks.values(), self._dead_letters):
+            sink.close()
+        if self._own_session:
+            self._spark.stop()
+
+
+def run_topology(
+    topology: Topology,
+    settings: RunSettings | None = None,
+    spark: SparkSession | None = None,
+    seconds: float | None = None,
+) -> Outcome:
+    """Run to the end of bounded input, or for some seconds; for notebooks and tests."""
+    run = Run(topology, settings)
+    run.start(spark)
+    began = time.monotonic()
+
+    def look(_: Snapshot) -> None:
+        if seconds is not None and time.monotonic() - began > seconds:
+            run.stop()
+
+    return run.wait(look)

@@ -1,0 +1,33 @@
+"""Ship the user's modules to executors on other machines."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from penstock.topology.model import Custom, Topology
+
+
+def ship_code(spark: SparkSession, topology: Topology) -> None:
+    """Send the Python files beside the topology, when it has custom code and executors are elsewhere.
+
+    On this machine the workers read the folder itself, so tracebacks name the user's own files.
+    """
+    needs_code = any(isinstance(op, Custom) for op in topology.operators) or any(
+        node.kind in ("spout", "custom") for node in (*topology.sources, *topology.sinks)
+    )
+    if needs_code and not spark.sparkContext.master.startswith("local"):
+        spark.sparkContext.addPyFile(str(_archive(topology.folder.absolute())))
+
+
+def _archive(folder: Path) -> Path:
+    target = Path(tempfile.mkdtemp(prefix="penstock-")) / "code.zip"
+    with zipfile.ZipFile(target, "w") as archive:
+        for path in sorted(folder.rglob("*.py")):
+            inside = path.relative_to(folder)
+            if not any(part.startswith(".") for part in inside.parts):
+                archive.write(path, inside)
+    return target

@@ -1,0 +1,232 @@
+"""Lower the plan's steps to DataFrames. Built-in operators become native Spark expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import singledispatch
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from penstock.connectors.base import SinkConnector
+from penstock.epochs.record import SEQUENCE_BITS
+from penstock.errors import TopologyError
+from penstock.plan.graph import Apply, Exchange, Merge, Plan, Port, Read, Share, Step, Write
+from penstock.spark.arrow_stage import map_batches
+from penstock.spark.custom import PORT, CustomStage
+from penstock.spark.epoch_source import FORMAT, SEQUENCE, ReadSettings
+from penstock.spark.staging import align, tagged_rows
+from penstock.topology.model import (
+    Count,
+    Custom,
+    Dup,
+    Explode,
+    Filter,
+    Operator,
+    RouteKind,
+    Select,
+    Union,
+    Uniq,
+)
+
+
+@dataclass
+class Lowering:
+    """What lowering needs to know, and the DataFrames made so far."""
+
+    spark: SparkSession
+    plan: Plan
+    settings: ReadSettings
+    sinks: dict[str, SinkConnector]
+    metrics: bool = True
+    """Whether operators count their tuples; it costs a few milliseconds an epoch each."""
+    frames: dict[str, DataFrame] = field(default_factory=dict)
+
+    @property
+    def parallelism(self) -> int:
+        return self.settings.parallelism
+
+
+def lower_plan(lowering: Lowering) -> DataFrame:
+    """One DataFrame with the tagged rows of all sinks: the whole topology as one streaming query."""
+    written: dict[str, DataFrame] = {}
+    for step in lowering.plan.steps:
+        try:
+            frame = lower_step(step, lowering)
+        except Exception as error:
+            raise _in_user_terms(step, error) from error
+        lowering.frames[step.id] = frame
+        if isinstance(step, Write):
+            written[step.sink.name] = frame
+    first, *others = align(written)
+    for other in others:
+        first = first.union(other)
+    return first
+
+
+@singledispatch
+def lower_step(step: Step, lowering: Lowering) -> DataFrame:
+    raise TypeError(f"no lowering for {type(step).__name__}")
+
+
+@lower_step.register
+def _(step: Read, lowering: Lowering) -> DataFrame:
+    schema = lowering.settings.connector(step.source).schema()
+    reader = lowering.spark.readStream.format(FORMAT).schema(f"{schema.ddl}, {SEQUENCE} bigint")
+    return reader.option("settings", lowering.settings.to_json()).option("source", step.source.name).load()
+
+
+@lower_step.register
+def _(step: Merge, lowering: Lowering) -> DataFrame:
+    first, *others = (lowering.frames[name] for name in step.inputs)
+    for other in others:
+        first = first.unionByName(other)
+    return first
+
+
+@lower_step.register
+def _(step: Exchange, lowering: Lowering) -> DataFrame:
+    frame = lowering.frames[step.input]
+    number = step.parallelism or lowering.parallelism
+    match step.route.kind:
+        case RouteKind.SHUFFLE:
+            return frame.repartition(number)
+        case RouteKind.HASH:
+            return frame.repartition(number, *step.route.fields)
+        case RouteKind.GLOBAL:
+            # repartition(1) would be optimised into a coalesce and take the parallelism before it along.
+            return frame.repartition(1, F.lit(0))
+        case RouteKind.ALL:
+            everywhere = F.explode(F.sequence(F.lit(0), F.lit(number - 1))).alias("__instance")
+            copied = frame.select("*", everywhere)
+            return copied.repartitionById(number, F.col("__instance")).drop("__instance")
+        case RouteKind.LOCAL:
+            return frame
+
+
+@lower_step.register
+def _(step: Share, lowering: Lowering) -> DataFrame:
+    """Compute what lies before once, however many branches follow.
+
+    Spark reuses an exchange only when both plans below it are equal, and its optimiser makes them differ
+    by pushing each branch's filters and columns below the exchange. It pushes no filter through observed
+    metrics, and no column that they mention: one that mentions every column is a barrier.
+    """
+    frame = lowering.frames[step.input]
+    exchanged = frame.repartition(lowering.parallelism)
+    return exchanged.observe(f"{step.id}|barrier", F.first(F.struct("*")).alias("sample"))
+
+
+@lower_step.register
+def _(step: Port, lowering: Lowering) -> DataFrame:
+    frame = lowering.frames[step.input]
+    ports = [name for name in frame.columns if name not in (PORT, SEQUENCE)]
+    chosen = frame.where(F.col(PORT) == ports.index(step.name))
+    return chosen.select(f"`{step.name}`.*", SEQUENCE)
+
+
+@lower_step.register
+def _(step: Apply, lowering: Lowering) -> DataFrame:
+    frame = lower_operator(step.operator, lowering.frames[step.input], lowering)
+    if lowering.metrics and not isinstance(step.operator, (Select, Dup, Union)):
+        return frame.observe(f"{step.operator.name}|tuples", F.count(F.lit(1)).alias("tuples"))
+    return frame
+
+
+@lower_step.register
+def _(step: Write, lowering: Lowering) -> DataFrame:
+    frame = lowering.frames[step.input].drop(SEQUENCE)
+    return tagged_rows(frame, step.sink.name, lowering.sinks)
+
+
+@singledispatch
+def lower_operator(operator: Operator, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    raise TypeError(f"no lowering for operator kind '{operator.keyword}'")
+
+
+@lower_operator.register
+def _(operator: Filter, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    return frame.where(operator.condition)
+
+
+@lower_operator.register
+def _(operator: Select, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    return frame.selectExpr(*operator.columns, SEQUENCE)
+
+
+@lower_operator.register
+def _(operator: Explode, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    kept = [f"`{name}`" for name in frame.columns if name not in (operator.alias, SEQUENCE)]
+    return frame.selectExpr(*kept, f"explode({operator.expression}) as `{operator.alias}`", SEQUENCE)
+
+
+@lower_operator.register
+def _(operator: Dup, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    return frame
+
+
+@lower_operator.register
+def _(operator: Union, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    return frame
+
+
+@lower_operator.register
+def _(operator: Uniq, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    # A shuffle delivers rows in any order: sorted by sequence, the first tuple of a key is the first one,
+    # and where one source tuple gave several, the order of their values decides.
+    order = [SEQUENCE, *(name for name in frame.columns if name != SEQUENCE)]
+    divided = frame.repartition(lowering.parallelism, *operator.keys)
+    return divided.sortWithinPartitions(*order).dropDuplicates(list(operator.keys))
+
+
+@lower_operator.register
+def _(operator: Count, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    if operator.emit == "each":
+        return _count_each(operator, frame)
+    return frame.groupBy(*operator.keys).agg(
+        F.count(F.lit(1)).alias("count"), F.max(SEQUENCE).alias(SEQUENCE)
+    )
+
+
+def _count_each(operator: Count, frame: DataFrame) -> DataFrame:
+    """Every number counted through: the total so far, and how many of it are this epoch's.
+
+    All tuples of a key in one epoch carry the same pair (epoch, how many); the largest pair in the
+    state is that of the newest epoch.
+    """
+    keys = [F.col(key) for key in operator.keys] or [F.lit(0)]
+    numbered = frame.withColumn("__many", F.count(F.lit(1)).over(Window.partitionBy(*keys)))
+    epoch = F.shiftright(F.col(SEQUENCE), SEQUENCE_BITS)
+    counted = numbered.groupBy(*operator.keys).agg(
+        F.count(F.lit(1)).alias("__total"),
+        F.max(F.struct(epoch.alias("epoch"), F.col("__many").alias("many"))).alias("__newest"),
+        F.max(SEQUENCE).alias(SEQUENCE),
+    )
+    first = F.col("__total") - F.col("__newest.many") + 1
+    number = F.explode(F.sequence(first, F.col("__total"))).alias("count")
+    return counted.select(*operator.keys, number, SEQUENCE)
+
+
+@lower_operator.register
+def _(operator: Custom, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    columns = tuple(name for name in frame.columns if name != SEQUENCE)
+    stage = CustomStage(lowering.settings.run, operator, lowering.settings.folder, columns)
+    if len(operator.emits) == 1:
+        output = f"{operator.emits[0][1].ddl}, {SEQUENCE} bigint"
+    else:
+        ports = ", ".join(
+            f"`{port}` struct<{', '.join(f'`{item.name}`: {item.type}' for item in schema.fields)}>"
+            for port, schema in operator.emits
+        )
+        output = f"{PORT} int, {ports}, {SEQUENCE} bigint"
+    return map_batches(frame, stage, output)
+
+
+def _in_user_terms(step: Step, error: Exception) -> Exception:
+    """A mistake that only Spark's analysis finds, told of the operator and its line."""
+    node = getattr(step, "operator", None) or getattr(step, "source", None) or getattr(step, "sink", None)
+    if isinstance(error, TopologyError) or node is None or type(error).__module__.split(".")[0] != "pyspark":
+        return error
+    said = str(error).split(" SQLSTATE")[0].splitlines()[0]
+    where = f"{node.where}: " if node.where.line else ""
+    return TopologyError(f"{where}'{node.name}': {said}")

@@ -1,0 +1,161 @@
+"""The sinks' end of the query: rows of all sinks tagged and in one stream, staged by the executors."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import queue
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.connectors.base import SinkConnector, Staged
+from penstock.errors import PenstockError
+from penstock.spark.faults import WorkerFault
+
+SINK = "__sink"
+LINE = "line"
+STAGED_SCHEMA = "sink int, task int, rows bigint, detail string"
+
+_QUEUED_BATCHES = 4
+
+
+def tagged_rows(frame: DataFrame, sink: str, sinks: dict[str, SinkConnector]) -> DataFrame:
+    """The sink's rows with its number, encoded natively; columns that belong to other sinks are absent.
+
+    The columns are the same for all sinks of a topology, so that their rows can be put in one stream:
+    `line` for those that take text, and one struct for every sink that takes columns.
+    """
+    connector = sinks[sink]
+    number = list(sinks).index(sink)
+    line: Column = F.lit(None).cast("string")
+    own: Column | None = None
+    row = F.struct(*(F.col(f"`{name}`") for name in frame.columns))
+    match connector.encoding:
+        case "json":
+            line = F.concat(F.to_json(row, {"ignoreNullFields": "false"}), F.lit("\n"))
+        case "csv":
+            line = F.concat(F.to_csv(row, {"emptyValue": '""'}), F.lit("\n"))
+        case "text":
+            line = F.concat(F.col(f"`{frame.columns[0]}`").cast("string"), F.lit("\n"))
+        case "columns":
+            own = row
+    structs = [] if own is None else [own.alias(_row(number))]
+    return frame.select(F.lit(number).alias(SINK), line.alias(LINE), *structs)
+
+
+def align(frames: dict[str, DataFrame]) -> list[DataFrame]:
+    """Give every sink's frame the struct columns of the others, empty, so that they can be united."""
+    structs = {
+        name: frame.schema[name].dataType
+        for frame in frames.values()
+        for name in frame.columns
+        if name not in (SINK, LINE)
+    }
+    return [
+        frame.select(
+            SINK,
+            LINE,
+            *(
+                F.col(name) if name in frame.columns else F.lit(None).cast(kind).alias(name)
+                for name, kind in structs.items()
+            ),
+        )
+        for frame in frames.values()
+    ]
+
+
+@dataclass(frozen=True)
+class StagingStage:
+    """Runs in every task: hands each sink its rows and reports what was staged."""
+
+    sinks: tuple[SinkConnector, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        staged = self._stage(batches)
+        if staged:
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "sink": pa.array([number for number, _ in staged], pa.int32()),
+                    "task": pa.array([_task()] * len(staged), pa.int32()),
+                    "rows": pa.array([item.rows for _, item in staged], pa.int64()),
+                    "detail": [json.dumps(item.detail) for _, item in staged],
+                }
+            )
+
+    def _stage(self, batches: Iterator[pa.RecordBatch]) -> list[tuple[int, Staged]]:
+        if len(self.sinks) == 1:
+            filled = (self._rows(0, batch) for batch in batches if batch.num_rows)
+            first = next(filled, None)
+            if first is None:
+                return []
+            return [(0, _guarded(self.sinks[0], itertools.chain([first], filled)))]
+        lanes: dict[int, _Lane] = {}
+        for batch in batches:
+            for number in pc.unique(batch.column(SINK)).to_pylist():
+                chosen = batch.filter(pc.equal(batch.column(SINK), number))
+                if number not in lanes:
+                    lanes[number] = _Lane(self.sinks[number])
+                lanes[number].put(self._rows(number, chosen))
+        return [(number, lane.finish()) for number, lane in sorted(lanes.items())]
+
+    def _rows(self, number: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self.sinks[number].encoding != "columns":
+            return batch.select([LINE])
+        column = batch.column(_row(number))
+        return pa.RecordBatch.from_struct_array(column)
+
+
+class _Lane:
+    """One sink of several in a task: it stages in a thread of its own, fed through a short queue."""
+
+    def __init__(self, sink: SinkConnector) -> None:
+        self._queue: queue.Queue[pa.RecordBatch | None] = queue.Queue(_QUEUED_BATCHES)
+        self._sink = sink
+        self._staged: Staged | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        self._queue.put(batch)
+
+    def finish(self) -> Staged:
+        self._queue.put(None)
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        assert self._staged is not None
+        return self._staged
+
+    def _run(self) -> None:
+        feed = iter(self._queue.get, None)
+        try:
+            self._staged = _guarded(self._sink, feed)
+        except BaseException as error:
+            self._error = error
+            for _ in feed:  # keep the producer from waiting on a full queue
+                pass
+
+
+def _guarded(sink: SinkConnector, batches: Iterator[pa.RecordBatch]) -> Staged:
+    try:
+        return sink.stage(batches)
+    except PenstockError as error:
+        raise WorkerFault("connector", str(error)) from error
+
+
+def _row(number: int) -> str:
+    return f"row{number}"
+
+
+def _task() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else int(context.partitionId())

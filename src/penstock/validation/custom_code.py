@@ -1,0 +1,148 @@
+"""Custom operators: that the user's code is there, and can be called the way Penstock calls it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from penstock.errors import TopologyError
+from penstock.topology.bolt import Bolt
+from penstock.topology.code import load_user_object
+from penstock.topology.model import Custom, Topology
+from penstock.topology.problems import Problem, suggest
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_KEYWORD = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def check_custom_code(topology: Topology) -> Iterator[Problem]:
+    """Import the code of every custom operator and see whether its signature fits. Calls none of it."""
+    for operator in topology.operators:
+        if not isinstance(operator, Custom):
+            continue
+        subject = f"operator '{operator.name}'"
+        if not operator.emits:
+            yield Problem(operator.where, f"{subject}: what it emits is missing",
+                          "add for example `emits: \"word string, length int\"`")
+        if not operator.code:
+            yield Problem(operator.where, f"{subject}: its code is missing",
+                          "write `custom: module:function`")
+            continue
+        try:
+            complaints = list(_misfits(operator, topology))
+        except TopologyError as error:
+            complaints = [(str(error), "")]
+        for message, hint in complaints:
+            yield Problem(operator.where, f"{subject}: {message}", hint)
+
+
+def _misfits(operator: Custom, topology: Topology) -> Iterator[tuple[str, str]]:
+    found = load_user_object(operator.code, topology.folder)
+    owner_path, _, method = operator.code.rpartition(".")
+    owner = load_user_object(owner_path, topology.folder) if ":" in owner_path else None
+    if inspect.isclass(found):
+        yield from _bolt_misfits(found, operator)
+    elif not callable(found):
+        yield f"'{operator.code}' is {_a(type(found).__name__)}, not a function or a class", ""
+    elif inspect.isclass(owner):
+        yield from _constructor_misfits(owner)
+        yield from _call_misfits(found, operator.code, operator.arguments, bound=_takes_self(owner, method))
+    else:
+        yield from _call_misfits(found, operator.code, operator.arguments)
+
+
+def _bolt_misfits(bolt: type, operator: Custom) -> Iterator[tuple[str, str]]:
+    process = getattr(bolt, "process", None)
+    if process is None or process is Bolt.process:
+        yield (f"class '{bolt.__name__}' has no process(self, tup)",
+               "add it, or name a method: module:Class.method")
+        return
+    yield from _constructor_misfits(bolt)
+    yield from _call_misfits(process, f"{bolt.__name__}.process", (), bound=_takes_self(bolt, "process"))
+    initialize = getattr(bolt, "initialize", None)
+    if callable(initialize):
+        yield from _argument_misfits(initialize, f"{bolt.__name__}.initialize", operator.arguments,
+                                     skip=int(_takes_self(bolt, "initialize")))
+    elif operator.arguments:
+        yield (f"class '{bolt.__name__}' has no initialize to take {_listed(operator.arguments)}",
+               "add initialize(self, …), or remove `with`")
+
+
+def _constructor_misfits(owner: type) -> Iterator[tuple[str, str]]:
+    signature = _signature(owner)
+    parameters = signature.parameters.values() if signature else ()
+    needed = [parameter.name for parameter in parameters if _needed(parameter)]
+    if needed:
+        yield (f"class '{owner.__name__}' cannot be made without arguments: it needs {_listed(needed)}",
+               "give them defaults")
+    elif inspect.isabstract(owner):
+        missing = sorted(getattr(owner, "__abstractmethods__", ()))
+        yield f"class '{owner.__name__}' is abstract: it lacks {_listed(missing)}", ""
+
+
+def _call_misfits(
+    function: Callable[..., Any], name: str, arguments: Iterable[str], bound: bool = False
+) -> Iterator[tuple[str, str]]:
+    """What keeps `function(tuple, **arguments)` from being called."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        yield f"'{name}' is async", "make it an ordinary function"
+    signature = _signature(function)
+    if signature is None:
+        return
+    parameters = list(signature.parameters.values())[int(bound):]
+    takes_any = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
+    positional = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
+    if not positional and not takes_any:
+        yield f"'{name}' takes no argument, and is called with the tuple", "add one"
+        return
+    yield from _argument_misfits(function, name, arguments, skip=int(bound) + (1 if positional else 0))
+
+
+def _argument_misfits(
+    function: Callable[..., Any], name: str, arguments: Iterable[str], skip: int
+) -> Iterator[tuple[str, str]]:
+    """What is missing from `with`, or too much in it, for the parameters after the first `skip`."""
+    signature = _signature(function)
+    if signature is None:
+        return
+    given = list(arguments)
+    parameters = list(signature.parameters.values())[skip:]
+    accepted = [parameter.name for parameter in parameters if parameter.kind in _KEYWORD]
+    needed = [parameter.name for parameter in parameters if _needed(parameter)]
+    needed = [name for name in needed if name not in given]
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    unknown = [] if takes_any else [argument for argument in given if argument not in accepted]
+    for argument in unknown:
+        near = suggest(argument, accepted)
+        yield f"'{name}' has no argument '{argument}', which `with` gives" + (f": {near}" if near else ""), ""
+        # The misspelt argument is the missing one: one mistake, one problem.
+        needed = [need for need in needed if f"'{need}'" not in near]
+    if needed:
+        yield f"'{name}' needs {_listed(needed)}", "give it under `with`, or give it a default"
+
+
+def _takes_self(owner: type, method: str) -> bool:
+    """Whether `owner.method`, got from the class, still has `self` as its first parameter."""
+    return not isinstance(inspect.getattr_static(owner, method), staticmethod | classmethod)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    """None for what does not tell, such as functions written in C."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def _needed(parameter: inspect.Parameter) -> bool:
+    return parameter.default is parameter.empty and parameter.kind not in (
+        parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"

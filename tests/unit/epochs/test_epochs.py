@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from penstock.coordination.memory import MemoryCoordinator
+from penstock.epochs.cutter import cut_next_epoch
+from penstock.epochs.log import EpochLog
+from penstock.epochs.record import EpochRecord
+
+
+@dataclass(frozen=True)
+class Answer:
+    end: dict[str, Any]
+    tuples: int
+    ended: bool
+    backlog: int = 0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A source of so many rows; `grows` when more may come."""
+
+    available: int
+    grows: bool = False
+
+    def cut(self, start: dict[str, Any], limit: int) -> Answer:
+        end = min(start["row"] + limit, self.available)
+        ended = end == self.available and not self.grows
+        return Answer({"row": end}, end - start["row"], ended, self.available - end)
+
+
+START = {"a": {"row": 0}, "b": {"row": 0}}
+
+
+def test_an_epoch_takes_no_more_than_the_limit_from_each_source() -> None:
+    record = cut_next_epoch(1, START, {"a": Rows(10), "b": Rows(2)}, 4, 99)
+    assert record is not None
+    assert record.ends == {"a": {"row": 4}, "b": {"row": 2}}
+    assert record.tuples == {"a": 4, "b": 2}
+    assert record.backlog == 6
+    assert (record.time_ms, record.last) == (99, False)
+
+
+def test_nothing_is_cut_while_nothing_is_there() -> None:
+    assert cut_next_epoch(1, START, {"a": Rows(0, grows=True), "b": Rows(0)}, 4, 0) is None
+
+
+@pytest.mark.parametrize("epoch", [1, 5])
+def test_the_end_of_all_sources_is_an_epoch_of_its_own_when_it_is_noticed_late(epoch: int) -> None:
+    record = cut_next_epoch(epoch, START, {"a": Rows(0), "b": Rows(0)}, 4, 0)
+    assert record is not None
+    assert record.last
+
+
+def test_the_first_proposal_of_an_epoch_is_the_agreed_one() -> None:
+    log = EpochLog(MemoryCoordinator())
+    first = EpochRecord(1, 5, {"a": {"row": 1}}, {"a": 1})
+    assert log.propose(first) == first
+    assert log.propose(EpochRecord(1, 9, {"a": {"row": 7}}, {"a": 7})) == first
+    assert log.get(1) == first
+    assert log.get(2) is None
+
+
+def test_old_records_can_be_forgotten() -> None:
+    log = EpochLog(MemoryCoordinator())
+    for epoch in range(1, 12):
+        log.propose(EpochRecord(epoch, 0, {}, {}))
+    log.forget_before(10)
+    assert log.agreed() == [10, 11]

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.topology.model import Custom, FrozenOptions, StreamRef, Topology
+from penstock.topology.schema import parse_schema
+from penstock.validation.custom_code import check_custom_code
+
+CODE = '''
+import abc
+
+from penstock.topology.bolt import Bolt
+
+NUMBER = 5
+
+
+def plain(tup): return tup
+def no_argument(): return []
+def with_argument(tup, limit): return tup
+def with_default(tup, limit=3): return tup
+def keyword_only(tup, *, limit): return tup
+def anything(*arguments, **options): return arguments
+def two_tuples(tup, other): return tup
+async def later(tup): return tup
+def yields(tup): yield tup
+
+
+class Splitter(Bolt):
+    def initialize(self, separator=" "): pass
+    def process(self, tup): self.emit(tup)
+
+
+class Plain(Bolt):
+    def process(self, tup): pass
+
+
+class Duck:
+    def process(self, tup): pass
+
+
+class Idle(Bolt): pass
+class NotABolt: pass
+
+
+class Greedy(Bolt):
+    def initialize(self, path): pass
+    def process(self, tup, extra): pass
+
+
+class NeedsArguments(Bolt):
+    def __init__(self, path): pass
+    def process(self, tup): pass
+
+
+class Abstract(abc.ABC):
+    @abc.abstractmethod
+    def missing(self): ...
+    def process(self, tup): pass
+
+
+class Library:
+    def method(self, tup): return []
+    def nothing(self): return []
+    @staticmethod
+    def static(tup): return []
+    @classmethod
+    def of_class(cls, tup): return []
+
+
+class Closed:
+    def __init__(self, key): pass
+    def method(self, tup): return []
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "usercode.py").write_text(CODE)
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    return tmp_path
+
+
+def messages(folder: Path, code: str, emits: bool = True, **arguments: Any) -> list[str]:
+    schema = (("", parse_schema("x int")),) if emits else ()
+    operator = Custom("o", (StreamRef("in"),), code=code, emits=schema, arguments=FrozenOptions(arguments))
+    problems = check_custom_code(Topology("t", operators=(operator,), folder=folder))
+    return [problem.message.removeprefix("operator 'o': ") for problem in problems]
+
+
+@pytest.mark.parametrize(("name", "arguments"), [
+    ("plain", {}), ("yields", {}), ("with_default", {}), ("with_default", {"limit": 1}),
+    ("with_argument", {"limit": 1}), ("keyword_only", {"limit": 1}), ("anything", {"a": 1}),
+    ("Splitter", {}), ("Splitter", {"separator": ","}), ("Plain", {"any": 1}), ("Duck", {}),
+    ("Library.method", {}), ("Library.static", {}), ("Library.of_class", {})])
+def test_code_that_fits_has_no_problems(folder: Path, name: str, arguments: dict[str, Any]) -> None:
+    assert messages(folder, f"usercode:{name}", **arguments) == []
+
+
+@pytest.mark.parametrize(("name", "said"), [
+    ("no_argument", "'usercode:no_argument' takes no argument, and is called with the tuple"),
+    ("with_argument", "'usercode:with_argument' needs 'limit'"),
+    ("keyword_only", "'usercode:keyword_only' needs 'limit'"),
+    ("two_tuples", "'usercode:two_tuples' needs 'other'"),
+    ("later", "'usercode:later' is async"),
+    ("NUMBER", "'usercode:NUMBER' is an int, not a function or a class"),
+    ("Idle", "class 'Idle' has no process(self, tup)"),
+    ("NotABolt", "class 'NotABolt' has no process(self, tup)"),
+    ("NeedsArguments", "class 'NeedsArguments' cannot be made without arguments: it needs 'path'"),
+    ("Abstract", "class 'Abstract' is abstract: it lacks 'missing'"),
+    ("Library.nothing", "'usercode:Library.nothing' takes no argument, and is called with the tuple"),
+    ("Closed.method", "class 'Closed' cannot be made without arguments: it needs 'key'"),
+])
+def test_code_that_does_not_fit_is_a_problem(folder: Path, name: str, said: str) -> None:
+    assert messages(folder, f"usercode:{name}") == [said]
+
+
+def test_everything_wrong_with_a_bolt_is_reported_at_once(folder: Path) -> None:
+    assert messages(folder, "usercode:Greedy") == [
+        "'Greedy.process' needs 'extra'", "'Greedy.initialize' needs 'path'"]
+
+
+def test_an_argument_that_nothing_takes_is_a_problem(folder: Path) -> None:
+    assert messages(folder, "usercode:plain", limit=1) == [
+        "'usercode:plain' has no argument 'limit', which `with` gives"]
+    assert messages(folder, "usercode:Duck", limit=1) == ["class 'Duck' has no initialize to take 'limit'"]
+
+
+def test_a_misspelt_argument_is_one_problem_with_a_suggestion(folder: Path) -> None:
+    assert messages(folder, "usercode:with_argument", limt=1) == [
+        "'usercode:with_argument' has no argument 'limt', which `with` gives: did you mean 'limit'?"]
+
+
+def test_code_that_cannot_be_imported_is_a_problem(folder: Path) -> None:
+    for code in ("nowhere:f", "usercode:plane", "broken:f", "usercode"):
+        assert len(messages(folder, code)) == 1
+    assert "did you mean 'plain'?" in messages(folder, "usercode:plane")[0]
+    assert "division by zero" in messages(folder, "broken:f")[0]
+
+
+def test_what_is_emitted_must_be_said(folder: Path) -> None:
+    assert messages(folder, "usercode:plain", emits=False) == ["what it emits is missing"]
+
+
+def test_code_must_be_named() -> None:
+    assert messages(Path(), "") == ["its code is missing"]
