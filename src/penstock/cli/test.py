@@ -86,5 +86,6 @@ def _fill_in(path: Path, case: Case, result: Result, topology: Topology) -> None
     from penstock.topology.yaml_writer import replace_expected
 
     rows = {sink.name: result[sink.name] for sink in topology.sinks}
-    path.write_text(replace_expected(path.read_text(), case.name, rows))
+    text = path.read_bytes().decode("utf-8")
+    path.write_bytes(replace_expected(text, case.name, rows).encode("utf-8"))
     out.print(f"filled in {case.name}: {sum(map(len, rows.values()))} rows")

@@ -9,7 +9,7 @@ methods that use them.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -146,6 +146,10 @@ class SinkConnector(abc.ABC):
     @abc.abstractmethod
     def configure(cls, place: Place, options: Mapping[str, Any]) -> SinkConnector:
         """Make the connector from what the user wrote; raises TopologyError for impossible options."""
+
+    def with_columns(self, names: Sequence[str]) -> SinkConnector:
+        """The same sink, told which columns it will receive; called once before `stage`."""
+        return self
 
     def open(self, fresh: bool) -> None:
         """Get ready on the driver; `fresh` when no earlier epoch of this run exists.

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE = b'\t\n\r "'
@@ -38,7 +39,8 @@ def strip_blanks(data: bytes, delimiter: bytes) -> bytes:
     steps = np.zeros(len(text), dtype=np.int8)
     steps[runs.starts[at_edge]] = 1
     steps[runs.ends[at_edge]] = -1
-    return text[np.cumsum(steps, dtype=np.int8) == 0][1:].tobytes()
+    kept: Bytes = text[np.cumsum(steps, dtype=np.int8) == 0]
+    return bytes(kept[1:].tobytes())
 
 
 @dataclass(frozen=True)
@@ -47,25 +49,26 @@ class _Runs:
 
     starts: Positions
     ends: Positions
-    after_edge: npt.NDArray[np.bool_]
-    before_edge: npt.NDArray[np.bool_]
+    after_edge: Mask
+    before_edge: Mask
 
     @classmethod
-    def of(cls, text: Bytes, blank: npt.NDArray[np.bool_], delimiter: bytes) -> _Runs:
+    def of(cls, text: Bytes, blank: Mask, delimiter: bytes) -> _Runs:
         # The text begins and ends with a newline, so the changes come in pairs.
         changes = np.flatnonzero(blank[1:] != blank[:-1]) + 1
         starts, ends = changes[0::2], changes[1::2]
         return cls(starts, ends, _is_edge(text, starts - 1, delimiter), _is_edge(text, ends, delimiter))
 
 
-def _is_edge(text: Bytes, at: Positions, delimiter: bytes) -> npt.NDArray[np.bool_]:
+def _is_edge(text: Bytes, at: Positions, delimiter: bytes) -> Mask:
     byte = text[at]
     line_end = (byte == _RETURN) & (text[np.minimum(at + 1, len(text) - 1)] == _NEWLINE)
-    return (byte == delimiter[0]) | (byte == _NEWLINE) | line_end
+    found: Mask = (byte == delimiter[0]) | (byte == _NEWLINE) | line_end
+    return found
 
 
 def _every_quote_is_in_place(text: Bytes, quotes: Positions, runs: _Runs, delimiter: bytes) -> bool:
-    """Whether quotes taken in pairs are just the quoted fields: none open at a line's end, none within a field.
+    """Whether quotes taken in pairs are just the quoted fields: none open at a line's end, none in a field.
 
     Before an opening quote there is a field's edge, blanks aside, or a closing quote (the two are an escaped
     quote); after a closing one likewise.
@@ -104,9 +107,7 @@ def _edge_and_quoted_field(delimiter: bytes) -> re.Pattern[bytes]:
     return re.compile(edge + rb'("[^"\n]*+(?:""[^"\n]*+)*+")?+')
 
 
-def _blank_bytes(text: Bytes, delimiter: bytes) -> npt.NDArray[np.bool_]:
-    if delimiter[0] == _SPACE:
-        return text == _TAB
-    if delimiter[0] == _TAB:
-        return text == _SPACE
-    return (text == _SPACE) | (text == _TAB)
+def _blank_bytes(text: Bytes, delimiter: bytes) -> Mask:
+    blanks = [byte for byte in (_SPACE, _TAB) if byte != delimiter[0]]
+    found: Mask = text == blanks[0]
+    return found | (text == blanks[1]) if len(blanks) == 2 else found

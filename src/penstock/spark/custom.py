@@ -58,8 +58,9 @@ class CustomStage:
 
     def _load(self) -> Any:
         try:
-            reference, dot, method = self.operator.code.partition(".")
-            target = load_user_object(reference, Path(self.folder))
+            module, _, name = self.operator.code.partition(":")
+            name, dot, method = name.partition(".")
+            target = load_user_object(f"{module}:{name}", Path(self.folder))
             if dot:
                 # DADSTORM's way: a method of a class, called with the fields as one list.
                 bound = getattr(target(), method)

@@ -136,6 +136,7 @@ def _(step: Apply, lowering: Lowering) -> DataFrame:
 @lower_step.register
 def _(step: Write, lowering: Lowering) -> DataFrame:
     frame = lowering.frames[step.input].drop(SEQUENCE)
+    lowering.sinks[step.sink.name] = lowering.sinks[step.sink.name].with_columns(tuple(frame.columns))
     return tagged_rows(frame, step.sink.name, lowering.sinks)
 
 

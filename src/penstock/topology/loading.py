@@ -41,7 +41,7 @@ def load_topology(
         return None, [Problem(Location(str(path)), "no such file")]
     if path.suffix == ".py":
         return _load_python(path, overrides or {})
-    if path.suffix in (".config", ".conf"):
+    if path.suffix.lower() in (".config", ".conf"):
         return read_dadstorm(path, overrides or {})
     return read_topology(path, catalogue, os.environ, overrides or {})
 
@@ -52,9 +52,11 @@ def _load_python(path: Path, overrides: Mapping[str, str]) -> tuple[Topology | N
         return None, [Problem(here, "--set changes YAML topologies; change the Python file instead")]
     sys.path.insert(0, str(path.parent.absolute()))
     try:
-        names = runpy.run_path(str(path))
+        # Named like the module that workers will import it as: its functions are found there.
+        names = runpy.run_path(str(path), run_name=path.stem)
     except TopologyError as error:
-        return None, [Problem(here, str(error))]
+        found = [problem for problem in error.problems if isinstance(problem, Problem)]
+        return None, found or [Problem(here, str(error))]
     except Exception as error:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         line = frames[-1].lineno or 0 if frames else 0

@@ -234,11 +234,14 @@ def to_field(field: Field[Any], value: object) -> Any:
 
 
 def to_connector_option(option: Option, value: object) -> Any:
-    """A connector's option as given, after a look whether it has the right type."""
+    """A connector's option as given, after a look whether it has the right type.
+
+    Only text from outside the file is changed: it takes the type of the option.
+    """
     converted = to_option(option, value)
-    # Text from outside the file takes the type of its option; all else stays as the user wrote it.
-    return converted if isinstance(value, Outside) and option.type in ("integer", "number", "boolean") \
-        else str(value) if isinstance(value, Outside) else to_plain(value)
+    if not isinstance(value, Outside):
+        return to_plain(value)
+    return converted if option.type in ("integer", "number", "boolean") else str(value)
 
 
 def to_kind_argument(kind: Kind, value: object) -> Any:

@@ -27,7 +27,7 @@ def check_connectors(topology: Topology, catalogue: Catalogue) -> Iterator[Probl
 
 
 def _check_connector(node: Source | Sink, catalogue: Catalogue) -> Iterator[Problem]:
-    if is_users_own(node):
+    if is_users_own(node) or not node.kind:  # without a kind the reader has said so already
         return
     role: Role = "source" if isinstance(node, Source) else "sink"
     subject = f"{role} '{node.name}'"

@@ -90,8 +90,8 @@ def _quoted(field: Field | None) -> str:
 
 @singledispatch
 def _output_schema(operator: Operator, port: str, read: Schema | None) -> Schema | None:
-    """What an operator emits; most pass their columns on."""
-    return read
+    """What an operator emits; most pass their columns on, and of one that could not be read nothing is known."""
+    return None if type(operator) is Operator else read
 
 
 @_output_schema.register

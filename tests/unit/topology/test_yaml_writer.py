@@ -138,7 +138,9 @@ def test_what_is_written_reads_back_the_same(read: Any, topology: Topology) -> N
     assert again == topology
 
 
-@pytest.mark.parametrize("text", ["a\x85\\", "a\u2028\"b", "a\r\n'b", "\ufeff", "😀", "yes", "0o7", "${x}", "a\tb"])
+@pytest.mark.parametrize(
+    "text", ["a\x85\\", "a\u2028\"b", "a\r\n'b", "\ufeff", "😀", "yes", "0o7", "${x}", "a\tb"]
+)
 def test_odd_text_reads_back_the_same(read: Any, text: str) -> None:
     case = Case("odd", {"a": ({text: text},)}, {})
     topology, problems = read(write_topology(Topology("t", tests=(case,))))

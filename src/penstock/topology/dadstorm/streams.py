@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from penstock.topology.dadstorm_operators import Declaration
+from penstock.topology.dadstorm.operators import Declaration
 from penstock.topology.model import Source
 from penstock.topology.problems import Problem
 from penstock.topology.schema import Field, Schema

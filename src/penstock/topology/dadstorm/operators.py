@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from penstock.topology.dadstorm_statements import PARAMETERS, OperatorText
-from penstock.topology.dadstorm_tokens import Section, Token, values_of
+from penstock.topology.dadstorm.statements import PARAMETERS, OperatorText
+from penstock.topology.dadstorm.tokens import Section, Token, values_of
 from penstock.topology.model import Location, RouteKind
 from penstock.topology.problems import Problem, suggest
 

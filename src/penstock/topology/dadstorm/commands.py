@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from penstock.topology.dadstorm_operators import Declaration, find_id
+from penstock.topology.dadstorm.operators import Declaration, find_id
 from penstock.topology.model import Command
 from penstock.topology.problems import Problem, suggest
 

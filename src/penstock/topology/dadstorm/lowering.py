@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
-from penstock.topology.dadstorm_operators import Declaration
-from penstock.topology.dadstorm_streams import Columns, Wiring
+from penstock.topology.dadstorm.operators import Declaration
+from penstock.topology.dadstorm.streams import Columns, Wiring
 from penstock.topology.model import (
     DEFAULT_PORT,
     Count,

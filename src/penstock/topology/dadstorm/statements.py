@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from penstock.topology.dadstorm_tokens import (
+from penstock.topology.dadstorm.tokens import (
     Line,
     Section,
     Setting,

@@ -26,14 +26,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from penstock.topology.dadstorm_commands import Replicas, resolve_command
-from penstock.topology.dadstorm_data import count_fields, data_files_in, find_data_file
-from penstock.topology.dadstorm_lowering import lower
-from penstock.topology.dadstorm_operators import Declaration, declare, find_id
-from penstock.topology.dadstorm_overrides import override
-from penstock.topology.dadstorm_statements import Script, read_script
-from penstock.topology.dadstorm_streams import Wiring, find_columns, find_cycle, string_columns
-from penstock.topology.dadstorm_tokens import Section, Setting, Token
+from penstock.topology.dadstorm.commands import Replicas, resolve_command
+from penstock.topology.dadstorm.data import count_fields, data_files_in, find_data_file
+from penstock.topology.dadstorm.lowering import lower
+from penstock.topology.dadstorm.operators import Declaration, declare, find_id
+from penstock.topology.dadstorm.overrides import override
+from penstock.topology.dadstorm.statements import Script, read_script
+from penstock.topology.dadstorm.streams import Wiring, find_columns, find_cycle, string_columns
+from penstock.topology.dadstorm.tokens import Section, Setting, Token
 from penstock.topology.model import (
     Command,
     Delivery,
