@@ -51,8 +51,18 @@ class Result:
         return not missing and not unexpected
 
 
-def run_on(topology: Topology, *, spark: SparkSession | None = None, **rows: Iterable[Any]) -> Result:
-    """Run the topology with the given rows for each source; sources not named get none."""
+def run_on(
+    topology: Topology,
+    *,
+    spark: SparkSession | None = None,
+    given: Mapping[str, Iterable[Any]] | None = None,
+    **sources: Iterable[Any],
+) -> Result:
+    """Run the topology with rows for each source, by its name; sources not named get none.
+
+    `given` is for names that are no Python names. Rows are mappings by column, or lists in order.
+    """
+    rows = {**(given or {}), **sources}
     unknown = [name for name in rows if name not in {source.name for source in topology.sources}]
     if unknown:
         known = ", ".join(source.name for source in topology.sources)

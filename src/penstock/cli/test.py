@@ -46,7 +46,7 @@ def test(
     failed = 0
     for case in topology.tests:
         with err.status(f"running {case.name}"):
-            result = run_on(topology, **case.given)
+            result = run_on(topology, given=case.given)
         if create:
             _fill_in(path, case, result, topology)
             continue

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -80,7 +81,8 @@ class Run:
     ) -> None:
         """Check the outside world, start Spark unless given one, and start the query.
 
-        `say` is told what is being done, `show` takes the rows of console sinks. Everything that can fail without Spark fails before Spark is started.
+        `say` is told what is being done, `show` takes the rows of console sinks. Everything that can
+        fail without Spark fails before Spark is started.
         """
         self._prepare_state()
         self._sources = self._make_sources()
@@ -105,7 +107,8 @@ class Run:
         assert session is not None
         try:
             rows = self.staged_rows(session)
-            return str(session._jvm.PythonSQLUtils.explainString(rows._jdf.queryExecution(), "simple"))
+            jvm: Any = session._jvm
+            return str(jvm.PythonSQLUtils.explainString(rows._jdf.queryExecution(), "simple"))
         finally:
             if own is not None:
                 own.stop()
@@ -148,8 +151,9 @@ class Run:
         self._sinks: dict[str, SinkConnector] = {}
         for item in self.topology.sinks:
             sink = sink_connector(item, self._place(item.name))
-            shown = isinstance(sink, ConsoleSink) and show is not None
-            self._sinks[item.name] = sink.writing_to(show) if shown else sink
+            if isinstance(sink, ConsoleSink) and show is not None:
+                sink = sink.writing_to(show)
+            self._sinks[item.name] = sink
 
     def _open_sinks(self, show: Callable[[EpochRows], None] | None) -> None:
         fresh = self.resumed_from == 0
@@ -212,7 +216,8 @@ class Run:
     def _over(self) -> bool:
         """Wait a moment; True when there is nothing more to wait for. Raises what went wrong."""
         try:
-            terminated = self._query.awaitTermination(_POLL_SECONDS)
+            # Fractions of a second work, whatever the annotation says.
+            terminated = self._query.awaitTermination(_POLL_SECONDS)  # type: ignore[arg-type]
         except PySparkException as error:
             raise self._in_user_terms(error) from error
         if terminated:

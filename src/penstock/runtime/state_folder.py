@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +57,7 @@ class StateFolder:
     def record(self, committed: Committed) -> None:
         temporary = self.path / ".committed"
         temporary.write_text(json.dumps(committed.__dict__))
-        os.replace(temporary, self.path / "committed")
+        temporary.replace(self.path / "committed")
 
     def clear(self) -> None:
         """Forget everything but the logs."""

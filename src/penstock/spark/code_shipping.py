@@ -16,10 +16,10 @@ def ship_code(spark: SparkSession, topology: Topology) -> None:
 
     On this machine the workers read the folder itself, so tracebacks name the user's own files.
     """
-    needs_code = any(isinstance(op, Custom) for op in topology.operators) or any(
-        node.kind in ("spout", "custom") for node in (*topology.sources, *topology.sinks)
-    )
-    if needs_code and not spark.sparkContext.master.startswith("local"):
+    kinds = {source.kind for source in topology.sources} | {sink.kind for sink in topology.sinks}
+    has_operators = any(isinstance(operator, Custom) for operator in topology.operators)
+    elsewhere = not str(spark.sparkContext.master).startswith("local")
+    if elsewhere and (has_operators or kinds & {"spout", "custom"}):
         spark.sparkContext.addPyFile(str(_archive(topology.folder.absolute())))
 
 

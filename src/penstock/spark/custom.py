@@ -66,7 +66,7 @@ class CustomStage:
                 bound = getattr(target(), method)
                 return lambda tup: bound(list(tup))
             if inspect.isclass(target):
-                bolt = target()
+                bolt: Any = target()
                 bolt.context = Context(self.operator.name, _instance())
                 bolt.initialize(**self.operator.arguments)
                 return bolt
@@ -146,7 +146,7 @@ class _Runner:
         self._code._emit = emit
         self._code.context = Context(self._operator.name, _instance())
         sequences = batch.column(SEQUENCE).to_pylist()
-        for sequence, tup in zip(sequences, rows_of(batch, self._stage.columns), strict=True):
+        for sequence, tup in zip(sequences, rows_of(batch, self._stage.columns), strict=True):  # noqa: B007  # emit reads it
             self._current = tup
             self._code.process(tup)
             self._done += 1
@@ -154,7 +154,7 @@ class _Runner:
 
     def _run_batches(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         function = self._bound(self._code)
-        port, schema = self._operator.emits[0]
+        _, schema = self._operator.emits[0]
         visible = batch.select(list(self._stage.columns))
         first = batch.column(SEQUENCE)[0].as_py()
         returned = function(visible)

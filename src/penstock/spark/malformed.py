@@ -7,7 +7,6 @@ runs twice writes the same file twice. The driver picks the files up when it com
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from dataclasses import asdict
 from pathlib import Path
@@ -51,7 +50,7 @@ class MalformedLedger:
             file.write(json.dumps({"source": self._source.name, "count": self._count}) + "\n")
             for record in self._records:
                 file.write(json.dumps({"source": self._source.name, **asdict(record)}) + "\n")
-        os.replace(temporary, folder / f"{self._source.name}-{first}")
+        temporary.replace(folder / f"{self._source.name}-{first}")
 
 
 def collect_malformed(state: Path, epoch: int) -> tuple[dict[str, int], list[str]]:

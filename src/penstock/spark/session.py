@@ -124,5 +124,7 @@ def _redirect_gateway(conf: SparkConf, log: Path) -> None:
     if SparkContext._gateway is not None:
         return
     with log.open("ab") as file:
-        gateway = launch_gateway(conf, popen_kwargs={"stdout": file, "stderr": file})
+        gateway = launch_gateway(  # type: ignore[no-untyped-call]
+            conf, popen_kwargs={"stdout": file, "stderr": file}
+        )
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)

@@ -16,14 +16,14 @@ def tuple_class(names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
     base = namedtuple("Tuple", names, rename=True)  # type: ignore[misc]  # the names are known at run time
     position = {name: index for index, name in enumerate(names)}
 
-    class Tuple(base):  # type: ignore[misc,valid-type]
+    class Tuple(base):
         __slots__ = ()
 
         def __getitem__(self, key: Any) -> Any:
             return base.__getitem__(self, position[key] if type(key) is str else key)
 
         def __repr__(self) -> str:
-            return "(" + ", ".join(f"{name}={value!r}" for name, value in zip(names, self, strict=True)) + ")"
+            return "(" + ", ".join(f"{name}={self[name]!r}" for name in names) + ")"
 
     make: Callable[[Iterable[Any]], Any] = Tuple._make
     return make

@@ -271,7 +271,8 @@ class Topology:
     where: Location = nowhere()
 
     def node(self, name: str) -> Source | Operator | None:
-        return next((node for node in (*self.sources, *self.operators) if node.name == name), None)
+        nodes: tuple[Source | Operator, ...] = (*self.sources, *self.operators)
+        return next((node for node in nodes if node.name == name), None)
 
     def streams(self) -> tuple[StreamRef, ...]:
         """Every stream that can be read, in the order written."""

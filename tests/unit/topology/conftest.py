@@ -24,7 +24,7 @@ operators:
   reach:     {from: unique, count: }
 sinks:
   out: {from: reach, file: out/reach.jsonl}
-"""  # noqa: E501 - as users write it
+"""
 
 
 @pytest.fixture(scope="session")
