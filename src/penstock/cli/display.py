@@ -83,7 +83,10 @@ class LiveDisplay:
         for name, justify in (("", "left"), ("", "left"), ("tuples", "right"), ("per second", "right")):
             table.add_column(name, justify=justify)  # type: ignore[arg-type]
         for line in lines:
-            rate = line.tuples / snapshot.seconds if final and snapshot.seconds else rates.get(line.name, 0.0)
+            if line.tuples is None:
+                table.add_row(Text(line.role, style="dim"), Text(line.name, style="bold"), "–", "–")
+                continue
+            rate = line.tuples / snapshot.seconds if final and snapshot.seconds else rates.get((line.role, line.name), 0.0)
             tuples = Text(f"{line.tuples:,}")
             if line.malformed:
                 tuples.append(f" (+{line.malformed:,} malformed)", style="yellow")
@@ -129,6 +132,7 @@ class PlainDisplay:
         counts = " ".join(
             f"{line.name}={line.tuples}" + (f"(+{line.malformed} malformed)" if line.malformed else "")
             for line in self._lines(snapshot)
+            if line.tuples is not None
         )
         return f"epoch {snapshot.epoch} lag {snapshot.backlog} {counts}"
 
@@ -161,7 +165,7 @@ class JsonDisplay:
         self._progress("end", snapshot, how=how)
 
     def _progress(self, event: str, snapshot: Snapshot, **more: Any) -> None:
-        tuples = {line.name: line.tuples for line in self._lines(snapshot)}
+        tuples = {line.name: line.tuples for line in self._lines(snapshot) if line.role != "sink"}
         _json(
             {
                 "event": event,
@@ -169,6 +173,7 @@ class JsonDisplay:
                 "lag": snapshot.backlog,
                 "seconds": round(snapshot.seconds, 3),
                 "tuples": tuples,
+                "delivered": snapshot.delivered,
                 "malformed": snapshot.malformed,
                 **more,
             }
@@ -182,7 +187,7 @@ class Rates:
         self._every = every
         self._next = 0.0
         self._then = time.monotonic()
-        self._before: dict[str, int] = {}
+        self._before: dict[tuple[str, str], int] = {}
 
     def due(self) -> bool:
         now = time.monotonic()
@@ -191,11 +196,12 @@ class Rates:
         self._next = now + self._every
         return True
 
-    def of(self, lines: list[Line]) -> dict[str, float]:
+    def of(self, lines: list[Line]) -> dict[tuple[str, str], float]:
         now = time.monotonic()
         took = max(now - self._then, 1e-3)
-        rates = {line.name: (line.tuples - self._before.get(line.name, 0)) / took for line in lines}
-        self._then, self._before = now, {line.name: line.tuples for line in lines}
+        counts = {(line.role, line.name): line.tuples for line in lines if line.tuples is not None}
+        rates = {node: (number - self._before.get(node, 0)) / took for node, number in counts.items()}
+        self._then, self._before = now, counts
         return rates
 
 

@@ -43,7 +43,7 @@ def run(
 
     settings = RunSettings(master=master or default_master(), state=state, fresh=fresh, memory=memory)
     running = Run(topology, settings)
-    with choose_display(topology, functools.partial(tally, topology), as_json) as display:
+    with choose_display(topology, functools.partial(tally, running.plan), as_json) as display:
         with stopping_on_signals(running.stop, display.say):
             running.start(say=display.say, show=display.rows)
             if running.resumed_from:

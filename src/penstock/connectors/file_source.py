@@ -72,9 +72,7 @@ class FileSource(SourceConnector):
         pattern = str(options["file"])
         delimiter = {"\\t": "\t", "tab": "\t"}.get(options["delimiter"], options["delimiter"])
         if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
-            raise TopologyError(
-                f"source '{place.name}': delimiter '{delimiter}' is not one character; write ','"
-            )
+            raise TopologyError(f"source '{place.name}': delimiter '{delimiter}' is not one character; write ','")
         chosen = options["format"] or (format_of(PurePath(pattern)) if PurePath(pattern).suffix else None)
         source = cls(
             place, pattern, options["format"], schema, bool(options["header"]), delimiter,
@@ -105,9 +103,7 @@ class FileSource(SourceConnector):
     def cut(self, start: Offset, limit: int) -> Cut:
         files = self._files()
         for key in start.keys() - files.keys():
-            raise ConnectorError(
-                f"{self.place.name}: {key} disappeared after it was read; restore it, or start afresh"
-            )
+            raise ConnectorError(f"{self.place.name}: {key} disappeared after it was read; restore it, or start afresh")
         end, tuples, waiting = dict(start), 0, 0
         for key, path in files.items():
             file = self._tracked(path)
@@ -199,8 +195,7 @@ class FileSource(SourceConnector):
         missing = [name for name in declared.names if name not in names]
         if missing:
             raise ConnectorError(
-                f"{self.place.name}: the header of {file.path} has no column '{missing[0]}'; "
-                f"it has {', '.join(names)}"
+                f"{self.place.name}: the header of {file.path} has no column '{missing[0]}'; it has {', '.join(names)}"
             )
         return names
 
@@ -218,8 +213,7 @@ class FileSource(SourceConnector):
         if declared is None:
             if chosen in ("csv", "json"):
                 raise TopologyError(
-                    f"source '{name}': {chosen} files need a schema; "
-                    'write for example schema: "id int, user string"'
+                    f"source '{name}': {chosen} files need a schema; write for example schema: \"id int, user string\""
                 )
         elif chosen == "text" and [field.type for field in declared.fields] != ["string"]:
             raise TopologyError(

@@ -51,14 +51,10 @@ class GeneratorSource(SourceConnector):
     def configure(cls, place: Place, options: Mapping[str, Any], schema: Schema | None) -> GeneratorSource:
         columns = options["generator"]
         if not isinstance(columns, Mapping) or not columns:
-            raise TopologyError(
-                f"source '{place.name}': generator takes columns; write for example {{id: sequence}}"
-            )
+            raise TopologyError(f"source '{place.name}': generator takes columns; write for example {{id: sequence}}")
         rate = options["rate"]
         if rate is not None and rate <= 0:
-            raise TopologyError(
-                f"source '{place.name}': rate {rate} is not above 0; leave it out for no limit"
-            )
+            raise TopologyError(f"source '{place.name}': rate {rate} is not above 0; leave it out for no limit")
         source = cls(tuple(columns.items()), rate, options["count"], options["seed"])
         try:
             made = source.schema()

@@ -65,9 +65,7 @@ class CsvFormat(LineFormat):
         return batches[0]
 
     def _read(self, data: bytes) -> pa.Table:
-        reading = arrow_csv.ReadOptions(
-            use_threads=False, block_size=len(data) + 1, column_names=self._columns
-        )
+        reading = arrow_csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=self._columns)
         try:
             return arrow_csv.read_csv(
                 pa.BufferReader(data),

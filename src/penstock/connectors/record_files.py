@@ -194,6 +194,4 @@ def reading(name: str, path: Path) -> Iterator[None]:
         raise ConnectorError(f"{name}: {path} disappeared; restore it, or start afresh") from error
     except OSError as error:
         said = error.strerror or error
-        raise ConnectorError(
-            f"{name}: cannot read {path}: {said}; check what it is and who may read it"
-        ) from error
+        raise ConnectorError(f"{name}: cannot read {path}: {said}; check what it is and who may read it") from error

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
-from penstock.connectors.arrow_types import arrow_schema
+from penstock.connectors.arrow_types import arrow_schema, arrow_type
 from penstock.connectors.record_values import RowFormat
 from penstock.connectors.records import LineFormat, Lines, Unfit
 from penstock.topology.schema import Schema
@@ -36,6 +36,7 @@ class JsonFormat(LineFormat):
     def __init__(self, schema: Schema) -> None:
         self.schema = arrow_schema(schema)
         self._declared = schema
+        self._spelling = {str(arrow_type(field.type)): field.type for field in schema.fields}
         self._dates = [field.name for field in self.schema if pa.types.is_date(field.type)]
         # Arrow's reader takes dates as numbers of days only: they are read as text and cast.
         read_as = [pa.field(f.name, pa.string() if f.name in self._dates else f.type) for f in self.schema]
@@ -44,6 +45,8 @@ class JsonFormat(LineFormat):
         )
 
     def parse(self, lines: Lines) -> pa.RecordBatch:
+        if b"\0" in lines.data:
+            raise Unfit("invalid JSON: a NUL byte in the line")  # Arrow would stop reading there.
         neat = (lines.first_bytes == _OPEN).all() and (lines.last_bytes == _CLOSE).all()
         data = lines.data if neat else _stripped(lines)
         # Arrow knows no lines: it would read an object spread over two, or two objects in one. Where every
@@ -59,9 +62,7 @@ class JsonFormat(LineFormat):
     def _read(self, data: bytes) -> pa.Table:
         reading = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
         try:
-            return arrow_json.read_json(
-                pa.BufferReader(data), read_options=reading, parse_options=self._parsing
-            )
+            return arrow_json.read_json(pa.BufferReader(data), read_options=reading, parse_options=self._parsing)
         except pa.ArrowInvalid as error:
             raise Unfit(self._explain(str(error))) from None
 
@@ -81,7 +82,7 @@ class JsonFormat(LineFormat):
         if twice := _TWICE.search(said):
             return f"field '{twice[1].replace('/', '.')}' appears twice"
         if unparsed := _UNPARSED.search(said):
-            return f"{_shown(unparsed[2])} is not {unparsed[1]}"
+            return f"{_shown(unparsed[2])} is not {self._spelling.get(unparsed[1], unparsed[1])}"
         if syntax := _SYNTAX.search(said):
             return f"invalid JSON: {syntax[1]}"
         return said
@@ -109,7 +110,7 @@ def _stripped(lines: Lines) -> bytes:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(line, parse_float=decimal.Decimal)
+        value = json.loads(line.strip(), parse_float=decimal.Decimal)
     except json.JSONDecodeError as error:
         raise Unfit(f"invalid JSON: {error.msg} at character {error.pos + 1}") from None
     except RecursionError:

@@ -112,7 +112,6 @@ def _groups_between(file: pq.ParquetFile, begin: int, end: int) -> tuple[list[in
 def _cast(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
     # Unsafe only in that timestamps finer than a microsecond lose what Spark cannot hold.
     columns = [
-        pc.cast(batch.column(field.name), field.type, safe=not pa.types.is_timestamp(field.type))
-        for field in wanted
+        pc.cast(batch.column(field.name), field.type, safe=not pa.types.is_timestamp(field.type)) for field in wanted
     ]
     return pa.RecordBatch.from_arrays(columns, schema=wanted)

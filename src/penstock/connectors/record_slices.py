@@ -58,6 +58,5 @@ def row_slices(begin: int, end: int, parallelism: int) -> list[Slice]:
     rows = end - begin
     share = max(LEAST_ROWS, -(-rows // max(parallelism, 1)))
     return [
-        Slice(first - begin, {"begin": first, "end": min(first + share, end)})
-        for first in range(begin, end, share)
+        Slice(first - begin, {"begin": first, "end": min(first + share, end)}) for first in range(begin, end, share)
     ]

@@ -87,8 +87,7 @@ class SpoutSource(SourceConnector):
         for offset, rows in self._rows(begin, end):
             batches, refused = salvage(rows, format.batch)
             malformed = (
-                Malformed(_shown(rows[index]), reason, f"{self.code}[{offset + index}]")
-                for index, reason in refused
+                Malformed(_shown(rows[index]), reason, f"{self.code}[{offset + index}]") for index, reason in refused
             )
             yield Chunk(one_batch(batches, format.schema), tuple(malformed))
 
@@ -112,9 +111,7 @@ class SpoutSource(SourceConnector):
         if self._spout is None:
             made = load_user_object(self.code, self.place.folder)
             if not (isinstance(made, type) and issubclass(made, Spout)):
-                raise TopologyError(
-                    f"source '{self.place.name}': {self.code} is not a subclass of penstock.Spout"
-                )
+                raise TopologyError(f"source '{self.place.name}': {self.code} is not a subclass of penstock.Spout")
             spout = self._asking("__init__", made)
             self._asking("initialize", lambda: spout.initialize(**self.arguments))
             self._spout = spout
@@ -130,9 +127,7 @@ class SpoutSource(SourceConnector):
             own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
             where = f" ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else ""
             said = f"{type(error).__name__}: {error}"
-            raise OperatorError(
-                f"source '{self.place.name}': {self.code}.{method} raised {said}{where}"
-            ) from error
+            raise OperatorError(f"source '{self.place.name}': {self.code}.{method} raised {said}{where}") from error
 
 
 def _take(rows: Iterator[Any], count: int) -> list[Any]:

@@ -68,9 +68,9 @@ class Committer:
     ) -> None:
         read = {name: number - malformed.get(name, 0) for name, number in record.tuples.items()}
         self.progress.add(read)
-        self.progress.add({f"→{name}": sum(item.rows for item in items) for name, items in staged.items()})
+        delivered = {name: sum(item.rows for item in items) for name, items in staged.items()}
         took = (time.monotonic() - began) * 1000
-        self.progress.epoch_committed(record.epoch, record.backlog, took, malformed)
+        self.progress.epoch_committed(record.epoch, record.backlog, took, delivered, malformed)
 
     def _bury(self, epoch: int, letters: list[str]) -> None:
         lines = pa.array([json.dumps({"epoch": epoch, **json.loads(letter)}) + "\n" for letter in letters])

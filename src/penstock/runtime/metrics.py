@@ -13,7 +13,8 @@ from pyspark.sql.streaming.listener import (
 )
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.plan.graph import Apply, Plan
+from penstock.plan.counting import counts_needed
+from penstock.plan.graph import Plan
 from penstock.runtime.progress import Progress
 
 _SETTLE_SECONDS = 2.0
@@ -23,7 +24,7 @@ class OperatorCounts(StreamingQueryListener):
     """Adds what each micro-batch observed to the progress."""
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
-        self._operators = {step.operator.name for step in plan.steps if isinstance(step, Apply)}
+        self._operators = counts_needed(plan)
         self._progress = progress
         self._seen = -1
         self._arrived = threading.Condition()

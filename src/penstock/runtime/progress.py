@@ -17,7 +17,9 @@ class Snapshot:
     seconds: float
     """Since the start of the first epoch."""
     tuples: dict[str, int]
-    """Tuples that have left each source and operator, and entered each sink."""
+    """Tuples that have left each source, and each operator that counts them."""
+    delivered: dict[str, int]
+    """Tuples committed at each sink."""
     malformed: dict[str, int]
     last_epoch_ms: float
 
@@ -28,6 +30,7 @@ class Progress:
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _tuples: dict[str, int] = field(default_factory=dict)
+    _delivered: dict[str, int] = field(default_factory=dict)
     _malformed: dict[str, int] = field(default_factory=dict)
     _epoch: int = 0
     _backlog: int = 0
@@ -36,14 +39,15 @@ class Progress:
 
     def add(self, counts: dict[str, int]) -> None:
         with self._lock:
-            for name, number in counts.items():
-                self._tuples[name] = self._tuples.get(name, 0) + number
+            _add(self._tuples, counts)
 
-    def epoch_committed(self, epoch: int, backlog: int, took_ms: float, malformed: dict[str, int]) -> None:
+    def epoch_committed(
+        self, epoch: int, backlog: int, took_ms: float, delivered: dict[str, int], malformed: dict[str, int]
+    ) -> None:
         with self._lock:
             self._epoch, self._backlog, self._last_epoch_ms = epoch, backlog, took_ms
-            for name, number in malformed.items():
-                self._malformed[name] = self._malformed.get(name, 0) + number
+            _add(self._delivered, delivered)
+            _add(self._malformed, malformed)
 
     def snapshot(self) -> Snapshot:
         with self._lock:
@@ -52,6 +56,12 @@ class Progress:
                 self._backlog,
                 time.monotonic() - self._started,
                 dict(self._tuples),
+                dict(self._delivered),
                 dict(self._malformed),
                 self._last_epoch_ms,
             )
+
+
+def _add(totals: dict[str, int], counts: dict[str, int]) -> None:
+    for name, number in counts.items():
+        totals[name] = totals.get(name, 0) + number

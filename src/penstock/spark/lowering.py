@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import singledispatch
+from functools import cached_property, singledispatch
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from penstock.connectors.base import SinkConnector
 from penstock.epochs.record import SEQUENCE_BITS
 from penstock.errors import TopologyError
+from penstock.plan.counting import counts_needed
 from penstock.plan.graph import Apply, Exchange, Merge, Plan, Port, Read, Share, Step, Write
 from penstock.spark.arrow_stage import map_batches
 from penstock.spark.custom import PORT, CustomStage
@@ -41,6 +42,10 @@ class Lowering:
     metrics: bool = True
     """Whether operators count their tuples; it costs a few milliseconds an epoch each."""
     frames: dict[str, DataFrame] = field(default_factory=dict)
+
+    @cached_property
+    def counted(self) -> frozenset[str]:
+        return counts_needed(self.plan)
 
     @property
     def parallelism(self) -> int:
@@ -128,7 +133,7 @@ def _(step: Port, lowering: Lowering) -> DataFrame:
 @lower_step.register
 def _(step: Apply, lowering: Lowering) -> DataFrame:
     frame = lower_operator(step.operator, lowering.frames[step.input], lowering)
-    if lowering.metrics and not isinstance(step.operator, (Select, Dup, Union)):
+    if lowering.metrics and step.operator.name in lowering.counted:
         return frame.observe(f"{step.operator.name}|tuples", F.count(F.lit(1)).alias("tuples"))
     return frame
 

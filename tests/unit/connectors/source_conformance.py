@@ -80,9 +80,7 @@ class SourceConformance:
         assert rows_between(source, source.start(), end, parallelism) == everything(source)
 
     @pytest.mark.parametrize("parallelism", [1, 2, 8])
-    def test_slices_number_their_first_tuple_within_the_epoch(
-        self, source: SourceConnector, parallelism: int
-    ) -> None:
+    def test_slices_number_their_first_tuple_within_the_epoch(self, source: SourceConnector, parallelism: int) -> None:
         cut = source.cut(source.start(), ALL)
         parts = source.slices(source.start(), cut.end, parallelism)
         firsts = [part.first for part in parts]
@@ -126,9 +124,7 @@ class SourceConformance:
         for start, cut in cuts(source, 2):
             assert json.loads(json.dumps(cut.end)) == cut.end
             again = json.loads(json.dumps(start))
-            assert rows_between(source, again, json.loads(json.dumps(cut.end))) == rows_between(
-                source, start, cut.end
-            )
+            assert rows_between(source, again, json.loads(json.dumps(cut.end))) == rows_between(source, start, cut.end)
 
     def test_batches_have_the_schema_of_the_source(self, source: SourceConnector) -> None:
         expected: pa.Schema = arrow_schema(source.schema())

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.connectors.source_conformance import ALL, SourceConformance, everything, rows_between
 
 from penstock.connectors.base import Place
 from penstock.connectors.generator import GeneratorSource
 from penstock.errors import TopologyError
 from penstock.topology.schema import parse_schema
+
+from .source_conformance import ALL, SourceConformance, everything, rows_between
 
 EVERY_FUNCTION = {
     "id": "sequence",

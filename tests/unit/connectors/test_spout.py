@@ -5,15 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.connectors.source_conformance import ALL, SourceConformance, everything, rows_between
 
 from penstock.connectors.base import Place
 from penstock.connectors.spout import SpoutSource
 from penstock.errors import ConnectorError, OperatorError, TopologyError
 from penstock.topology.schema import parse_schema
 
-CODE = '''
+CODE = """
 from penstock import Spout
+
+from .source_conformance import ALL, SourceConformance, everything, rows_between
 
 class Squares(Spout):
     def initialize(self, count=10):
@@ -54,7 +55,7 @@ class Exits(Squares):
 
 class NoSpout:
     pass
-'''
+"""
 
 
 @pytest.fixture
