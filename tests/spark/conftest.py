@@ -13,11 +13,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.connectors.registry import catalogue
+from penstock.coordination.sqlite import SqliteCoordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.record import EpochRecord
 from penstock.runtime.run import Outcome, Run, RunSettings, run_topology
 from penstock.spark.epoch_source import coordinator_file
-from penstock.coordination.sqlite import SqliteCoordinator
 from penstock.testing import shared_session
 from penstock.topology.loading import load_topology
 from penstock.topology.model import Topology

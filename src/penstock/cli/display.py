@@ -86,7 +86,8 @@ class LiveDisplay:
             if line.tuples is None:
                 table.add_row(Text(line.role, style="dim"), Text(line.name, style="bold"), "–", "–")
                 continue
-            rate = line.tuples / snapshot.seconds if final and snapshot.seconds else rates.get((line.role, line.name), 0.0)
+            mean = line.tuples / max(snapshot.seconds, 1e-3)
+            rate = mean if final else rates.get((line.role, line.name), 0.0)
             tuples = Text(f"{line.tuples:,}")
             if line.malformed:
                 tuples.append(f" (+{line.malformed:,} malformed)", style="yellow")

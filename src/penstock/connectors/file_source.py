@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 from penstock.connectors.arrow_types import arrow_schema
 from penstock.connectors.base import Chunk, Cut, Offset, Place, Slice, SourceConnector
-from penstock.connectors.record_csv import CsvFormat, header_names
-from penstock.connectors.record_files import LineFile, Mark, line_blocks, list_files, shrunk
-from penstock.connectors.record_json import json_format
-from penstock.connectors.record_parquet import ParquetFile
-from penstock.connectors.record_slices import Span, deal_out
-from penstock.connectors.records import LineFormat, LineReader, TextFormat
+from penstock.connectors.records.csv import CsvFormat, header_names
+from penstock.connectors.records.files import LineFile, Mark, line_blocks, list_files, shrunk
+from penstock.connectors.records.json import json_format
+from penstock.connectors.records.lines import LineFormat, LineReader, TextFormat
+from penstock.connectors.records.parquet import ParquetFile
+from penstock.connectors.records.slices import Span, deal_out
 from penstock.errors import ConnectorError, TopologyError
 from penstock.topology.catalogue import REQUIRED, Kind, Option
 from penstock.topology.schema import Field, Schema

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from penstock.connectors.arrow_types import arrow_schema
 from penstock.connectors.base import Chunk, Cut, Offset, Place, Slice, SourceConnector
-from penstock.connectors.record_columns import LANGUAGE, Column, parse_column
-from penstock.connectors.record_slices import row_slices
+from penstock.connectors.generator_columns import LANGUAGE, Column, parse_column
+from penstock.connectors.records.slices import row_slices
 from penstock.errors import TopologyError
 from penstock.topology.catalogue import REQUIRED, Kind, Option
 from penstock.topology.schema import Schema

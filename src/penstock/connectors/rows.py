@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.connectors.base import Chunk, Cut, Malformed, Offset, Place, Slice, SourceConnector
-from penstock.connectors.record_values import RowFormat
-from penstock.connectors.records import one_batch, salvage
+from penstock.connectors.records.lines import one_batch, salvage
+from penstock.connectors.records.values import RowFormat
 from penstock.errors import TopologyError
 from penstock.topology.catalogue import REQUIRED, Kind, Option
 from penstock.topology.schema import Schema

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from penstock.connectors.base import Chunk, Cut, Malformed, Offset, Place, Slice, SourceConnector
-from penstock.connectors.record_slices import row_slices
-from penstock.connectors.record_values import RowFormat
-from penstock.connectors.records import one_batch, salvage
+from penstock.connectors.records.lines import one_batch, salvage
+from penstock.connectors.records.slices import row_slices
+from penstock.connectors.records.values import RowFormat
 from penstock.errors import ConnectorError, OperatorError, TopologyError
 from penstock.topology.catalogue import REQUIRED, Kind, Option
 from penstock.topology.code import load_user_object

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from penstock.connectors.base import SinkConnector
@@ -29,6 +29,8 @@ from penstock.topology.model import (
     Union,
     Uniq,
 )
+
+_EVERYTHING = "__everything"
 
 
 @dataclass
@@ -189,9 +191,15 @@ def _(operator: Uniq, frame: DataFrame, lowering: Lowering) -> DataFrame:
 def _(operator: Count, frame: DataFrame, lowering: Lowering) -> DataFrame:
     if operator.emit == "each":
         return _count_each(operator, frame)
-    return frame.groupBy(*operator.keys).agg(
+    counted = frame.groupBy(*_grouping(operator)).agg(
         F.count(F.lit(1)).alias("count"), F.max(SEQUENCE).alias(SEQUENCE)
     )
+    return counted.drop(_EVERYTHING)
+
+
+def _grouping(operator: Count) -> list[Column]:
+    """The key; without one a constant, because a count over no key at all speaks up in empty epochs too."""
+    return [F.col(f"`{key}`") for key in operator.keys] or [F.lit(0).alias(_EVERYTHING)]
 
 
 def _count_each(operator: Count, frame: DataFrame) -> DataFrame:
@@ -200,17 +208,17 @@ def _count_each(operator: Count, frame: DataFrame) -> DataFrame:
     All tuples of a key in one epoch carry the same pair (epoch, how many); the largest pair in the
     state is that of the newest epoch.
     """
-    keys = [F.col(key) for key in operator.keys] or [F.lit(0)]
+    keys = _grouping(operator)
     numbered = frame.withColumn("__many", F.count(F.lit(1)).over(Window.partitionBy(*keys)))
     epoch = F.shiftright(F.col(SEQUENCE), SEQUENCE_BITS)
-    counted = numbered.groupBy(*operator.keys).agg(
+    counted = numbered.groupBy(*keys).agg(
         F.count(F.lit(1)).alias("__total"),
         F.max(F.struct(epoch.alias("epoch"), F.col("__many").alias("many"))).alias("__newest"),
         F.max(SEQUENCE).alias(SEQUENCE),
     )
     first = F.col("__total") - F.col("__newest.many") + 1
     number = F.explode(F.sequence(first, F.col("__total"))).alias("count")
-    return counted.select(*operator.keys, number, SEQUENCE)
+    return counted.select(*(F.col(f"`{key}`") for key in operator.keys), number, SEQUENCE)
 
 
 @lower_operator.register

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.connectors import file_source, record_slices
+from penstock.connectors import file_source
 from penstock.connectors.base import Malformed, Place
 from penstock.connectors.file_source import FileSource
+from penstock.connectors.records import slices as record_slices
 from penstock.errors import ConnectorError, TopologyError
 from penstock.topology.schema import parse_schema
 
@@ -138,7 +139,7 @@ def test_without_strip_blanks_stay(tmp_path: Path) -> None:
 
 
 def test_stripping_many_lines_agrees_with_stripping_each_alone() -> None:
-    from penstock.connectors.record_blanks import strip_blanks
+    from penstock.connectors.records.blanks import strip_blanks
 
     alphabet = b'a \t,"\r'
     dice = random.Random(7)

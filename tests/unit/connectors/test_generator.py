@@ -100,7 +100,7 @@ def test_without_count_it_never_ends() -> None:
 
 
 def test_words_of_a_large_vocabulary_are_all_different() -> None:
-    from penstock.connectors.record_columns import _words
+    from penstock.connectors.generator_columns import _words
 
     assert len(set(_words(30_000).to_pylist())) == 30_000
 

@@ -70,7 +70,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 def test_the_catalogue_has_every_kind_once() -> None:
     kinds = catalogue()
-    assert [kind.name for kind in kinds.of("source")] == ["file", "generator", "spout", "custom"]
+    assert [kind.name for kind in kinds.of("source")] == ["file", "generator", "spout", "rows", "custom"]
     assert [kind.name for kind in kinds.of("operator")] == [operator.keyword for operator in OPERATOR_KINDS]
     assert [kind.name for kind in kinds.of("sink")] == ["file", "console", "memory", "custom"]
 

@@ -11,10 +11,10 @@ from penstock.connectors.spout import SpoutSource
 from penstock.errors import ConnectorError, OperatorError, TopologyError
 from penstock.topology.schema import parse_schema
 
+from .source_conformance import ALL, SourceConformance, everything, rows_between
+
 CODE = """
 from penstock import Spout
-
-from .source_conformance import ALL, SourceConformance, everything, rows_between
 
 class Squares(Spout):
     def initialize(self, count=10):

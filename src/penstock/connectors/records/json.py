@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
 from penstock.connectors.arrow_types import arrow_schema, arrow_type
-from penstock.connectors.record_values import RowFormat
-from penstock.connectors.records import LineFormat, Lines, Unfit
+from penstock.connectors.records.lines import LineFormat, Lines, Unfit
+from penstock.connectors.records.values import RowFormat
 from penstock.topology.schema import Schema
 
 _OPEN, _CLOSE = b"{}"

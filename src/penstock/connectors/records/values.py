@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.connectors.arrow_types import arrow_schema
-from penstock.connectors.records import Unfit
+from penstock.connectors.records.lines import Unfit
 from penstock.topology.schema import Schema
 
 Fit = Callable[[Any], Any]

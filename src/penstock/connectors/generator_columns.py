@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.connectors.arrow_types import arrow_type
-from penstock.connectors.record_random import (
+from penstock.connectors.generator_random import (
     Numbers,
     random_bits,
     random_floats,

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 from penstock.connectors.arrow_types import arrow_schema
-from penstock.connectors.record_blanks import strip_blanks
-from penstock.connectors.records import LineFormat, Lines, Unfit
+from penstock.connectors.records.blanks import strip_blanks
+from penstock.connectors.records.lines import LineFormat, Lines, Unfit
 from penstock.topology.schema import Schema
 
 _BAD_VALUE = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?(.*)", re.DOTALL)

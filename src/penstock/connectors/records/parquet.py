@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from penstock.connectors.arrow_types import arrow_schema, penstock_schema
 from penstock.connectors.base import Chunk
-from penstock.connectors.record_files import Mark, TrackedFile, reading, shrunk
+from penstock.connectors.records.files import Mark, TrackedFile, reading, shrunk
 from penstock.errors import ConnectorError
 from penstock.topology.schema import Schema
 

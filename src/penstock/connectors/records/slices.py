@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from penstock.connectors.base import Slice
-from penstock.connectors.record_files import Mark, TrackedFile
+from penstock.connectors.records.files import Mark, TrackedFile
 
 LEAST_SHARE = 1 << 20
 """Fewer bytes than this are not worth a task of their own."""

@@ -1,0 +1,69 @@
+"""JSON lines → filter → select → count per key → file. `throughput.py CONTESTANT FOLDER FILE`."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+SCHEMA = "id bigint, user string, kind string, page string, price double, note string"
+CONDITION = "price > 10"
+COLUMNS = ("user", "upper(kind) as kind", "price * 1.23 as gross")
+
+
+def with_penstock(folder: Path, events: Path) -> float:
+    from penstock import Topology
+    from penstock.runtime.run import Run
+
+    topology = (
+        Topology("bench")
+        .source("events", file=str(events), schema=SCHEMA)
+        .filter(CONDITION)
+        .select(*COLUMNS)
+        .count("user", "kind")
+        .sink("out", file=str(folder / "out.jsonl"))
+        .with_folder(folder)
+    )
+    run = Run(topology)
+    run.start()
+    began = time.monotonic()
+    run.wait()
+    return time.monotonic() - began
+
+
+def by_hand(contestant: str, folder: Path, events: Path) -> float:
+    from by_hand import session
+
+    spark = session(contestant)
+    began = time.monotonic()
+    # A stream of the same micro-batches: Spark's file source cannot cut inside a file, so the file is its batch.
+    frame = spark.readStream.schema(SCHEMA).json(str(events.parent / events.name) + "*")
+    counted = frame.where(CONDITION).selectExpr(*COLUMNS).groupBy("user", "kind").count()
+
+    def write(batch, batch_id):  # type: ignore[no-untyped-def]
+        batch.write.mode("append").json(str(folder / "out"))
+
+    query = (
+        counted.writeStream.foreachBatch(write)
+        .outputMode("update")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    took = time.monotonic() - began
+    spark.stop()
+    return took
+
+
+def main() -> None:
+    contestant, folder, events = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    seconds = with_penstock(folder, events) if contestant == "penstock" else by_hand(contestant, folder, events)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "peak_child_mib": peak}))
+
+
+if __name__ == "__main__":
+    main()

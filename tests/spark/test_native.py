@@ -1,0 +1,60 @@
+"""Built-in operators become native Spark expressions: only custom code is a Python node in the plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from penstock import Topology
+from penstock.topology.builder import Stream
+from penstock.topology.model import OPERATOR_KINDS, Custom
+
+PYTHON_NODE = re.compile(r"^[\s:+\-*()\d]*(\w*(?:Python|InArrow|InPandas|Pandas)\w*)", re.MULTILINE)
+STAGING = ["MapInArrow"]
+"""The one stage of every topology that hands rows to the sinks."""
+
+BUILT_IN: dict[str, Callable[[Stream], Stream]] = {
+    "filter": lambda stream: stream.filter("page > 1 and user like 'a%'"),
+    "select": lambda stream: stream.select("upper(user) as user", "page + 1 as page"),
+    "explode": lambda stream: stream.explode("split(user, ' ')", "word"),
+    "dup": lambda stream: stream.dup(route="shuffle"),
+    "uniq": lambda stream: stream.uniq("user"),
+    "count": lambda stream: stream.count("user").union(stream.count("user", emit="each", name="each")),
+    "union": lambda stream: stream.union(stream.filter("page > 1")),
+}
+
+
+def python_nodes(plan: str) -> list[str]:
+    return PYTHON_NODE.findall(plan)
+
+
+def visits() -> Stream:
+    return Topology("native").source("visits", rows=[], schema="user string, page int")
+
+
+def test_every_built_in_operator_is_looked_at() -> None:
+    assert set(BUILT_IN) == {kind.keyword for kind in OPERATOR_KINDS if kind is not Custom}
+
+
+@pytest.mark.parametrize("keyword", BUILT_IN)
+def test_a_built_in_operator_never_enters_python(keyword: str, project: Any) -> None:
+    plan = project.plan(BUILT_IN[keyword](visits()).sink("out", memory=True))
+    assert python_nodes(plan) == STAGING
+
+
+@pytest.mark.parametrize("options", [{"file": "out.jsonl"}, {"file": "out.csv"}, {"file": "out.parquet"},
+                                     {"console": True}])
+def test_every_sink_is_fed_by_the_one_staging_stage(options: dict[str, Any], project: Any) -> None:
+    topology = visits().sink("out", **options).stream("visits").filter("page > 1").sink("other", **{
+        kind: f"other-{value}" if kind == "file" else value for kind, value in options.items()})
+    assert python_nodes(project.plan(topology.with_folder(project.folder))) == STAGING
+
+
+def test_a_custom_operator_is_exactly_one_python_node(project: Any) -> None:
+    project.write("own.py", "def same(tup):\n    return tup\n")
+    stream = visits().filter("page > 1").custom("own:same", emits="user string, page int").select("user")
+    plan = project.plan(stream.sink("out", memory=True).with_folder(project.folder))
+    assert python_nodes(plan) == [*STAGING, "MapInArrow"]
