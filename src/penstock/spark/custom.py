@@ -73,8 +73,8 @@ class CustomStage:
             return target
         except TopologyError as error:
             raise WorkerFault("operator", f"{_who(self.operator)}: {error}") from error
-        except Exception as error:
-            raise WorkerFault("operator", _raised(self.operator, error, None, "initialize")) from error
+        except (Exception, SystemExit) as error:
+            raise WorkerFault("operator", _raised(self, error, None, "initialize")) from error
 
     @contextlib.contextmanager
     def _in_folder(self) -> Iterator[None]:
@@ -111,9 +111,9 @@ class _Runner:
         except (WorkerFault, GeneratorExit):
             raise
         except Hung as error:
-            raise WorkerFault("operator", self._hung()) from error
+            raise WorkerFault("operator", self._hung(error)) from error
         except BaseException as error:  # sys.exit and KeyboardInterrupt in the user's code included
-            raise WorkerFault("operator", _raised(operator, error, self._current)) from error
+            raise WorkerFault("operator", _raised(self._stage, error, self._current)) from error
         yield from self._build(output)
 
     # -- the three shapes -----------------------------------------------------------------------
@@ -238,9 +238,10 @@ class _Runner:
                     ) from error
             raise
 
-    def _hung(self) -> str:
+    def _hung(self, error: Hung) -> str:
+        place = _own_line(self._stage, error)
         return (
-            f"{_who(self._operator)} did not finish a tuple within {self._operator.timeout:g} seconds\n"
+            f"{_who(self._operator)} did not finish a tuple within {self._operator.timeout:g} seconds{place}\n"
             f"  tuple: {self._current!r}\n"
             "  make it faster, or raise the operator's `timeout`"
         )
@@ -272,17 +273,23 @@ def _tagged(
     return pa.RecordBatch.from_arrays([*arrays, sequences], names=[*names, SEQUENCE])
 
 
-def _raised(operator: Custom, error: BaseException, tup: Any, method: str = "") -> str:
+def _raised(stage: CustomStage, error: BaseException, tup: Any, method: str = "") -> str:
     """What a user needs to find their mistake: the operator, their own line, the error, the tuple."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    place = f" at {own[-1].filename}:{own[-1].lineno}\n  {own[-1].line}" if own else ""
+    place = _own_line(stage, error)
     if isinstance(error, SystemExit):
         what = f"called sys.exit({error.code!r})"
     else:
         what = f"raised {type(error).__name__}: {error}"
     tuple_line = "" if tup is None else f"\n  tuple: {tup!r}"
-    return f"{_who(operator)}{' in ' + method if method else ''} {what}{place}{tuple_line}"
+    return f"{_who(stage.operator)}{' in ' + method if method else ''} {what}{place}{tuple_line}"
+
+
+def _own_line(stage: CustomStage, error: BaseException) -> str:
+    """The last line of the user's own code that the error passed through, rather than a library's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    others = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    own = [frame for frame in others if Path(frame.filename).is_relative_to(stage.folder)] or others
+    return f" at {own[-1].filename}:{own[-1].lineno}\n  {own[-1].line}" if own else ""
 
 
 def _who(operator: Custom) -> str:

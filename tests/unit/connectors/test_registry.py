@@ -104,7 +104,7 @@ def test_a_source_is_made_with_its_schema(place: Place) -> None:
 
 @pytest.mark.parametrize(("kind", "message"), [
     ("flie", "source 'tweets': no kind of source 'flie': did you mean 'file'?"),
-    ("kafka", "source 'tweets': no kind of source 'kafka': there are file, generator, spout, custom"),
+    ("kafka", "source 'tweets': no kind of source 'kafka': there are file, generator, spout, rows, custom"),
 ])
 def test_an_unknown_kind_of_source_is_refused(place: Place, kind: str, message: str) -> None:
     with pytest.raises(TopologyError) as refusal:
