@@ -1,0 +1,261 @@
+"""Sources through real files, all the way to a sink."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock import ConnectorError, MalformedRecord
+
+PEOPLE = [{"id": 1, "name": "ann"}, {"id": 2, "name": "bob"}, {"id": 3, "name": "cy"}]
+SCHEMA = 'schema: "id int, name string"'
+
+
+def copied(project: Any, source: str, more: str = "") -> tuple[Any, Any]:
+    """Copy a source to a JSON-lines file: how the run ended, and the rows."""
+    topology = project.topology(f"""
+        topology: copy
+        sources:
+          people: {source}
+        sinks:
+          out: {{from: people, file: out.jsonl}}
+        {more}
+        """)
+    outcome = project.run(topology)
+    assert outcome.ended
+    return outcome, project.json_lines("out.jsonl")
+
+
+# -- files --------------------------------------------------------------------------------------
+
+
+def test_a_csv_file_gives_its_lines(project: Any) -> None:
+    project.write("people.csv", '1, ann\n2, "bob"\n\n3, cy\n')
+    outcome, rows = copied(project, f"{{file: people.csv, {SCHEMA}}}")
+    assert rows == PEOPLE
+    assert outcome.progress.malformed == {}
+
+
+def test_a_csv_header_says_which_column_is_which(project: Any) -> None:
+    project.write("people.csv", "name;age;id\nann;30;1\nbob;40;2\ncy;50;3\n")
+    assert copied(project, f'{{file: people.csv, header: true, delimiter: ";", {SCHEMA}}}')[1] == PEOPLE
+
+
+def test_a_json_lines_file_gives_its_objects(project: Any) -> None:
+    project.write("people.jsonl", '{"name": "ann", "id": 1, "age": 30}\n{"id": 2, "name": "bob"}\n{"id": 3, "name": "cy"}\n')
+    assert copied(project, f"{{file: people.jsonl, {SCHEMA}}}")[1] == PEOPLE
+
+
+def test_a_text_file_gives_its_lines_as_they_are(project: Any) -> None:
+    project.write("people.txt", "ann, 1\n\n  bob ünal\nno newline at the end")
+    assert [row["value"] for row in copied(project, "{file: people.txt}")[1]] == [
+        "ann, 1", "", "  bob ünal", "no newline at the end"]
+
+
+def test_a_parquet_file_brings_its_own_schema(project: Any) -> None:
+    pq.write_table(pa.Table.from_pylist(PEOPLE), project.folder / "people.parquet")
+    assert copied(project, "{file: people.parquet}")[1] == PEOPLE
+
+
+@pytest.mark.parametrize("path", ["people", "people/*.csv"])
+def test_the_files_of_a_directory_are_read_in_the_order_of_their_names(project: Any, path: str) -> None:
+    project.write("people/b.csv", "2,bob\n3,cy")
+    project.write("people/a.csv", "1,ann\n")
+    assert copied(project, f'{{file: "{path}", format: csv, {SCHEMA}}}')[1] == PEOPLE
+
+
+def test_an_empty_file_is_a_run_without_tuples(project: Any) -> None:
+    project.write("people.csv", "")
+    outcome, rows = copied(project, f"{{file: people.csv, {SCHEMA}}}")
+    assert rows == []
+    assert outcome.progress.tuples["people"] == 0
+
+
+def test_a_line_of_ten_megabytes_is_one_tuple(project: Any) -> None:
+    long = "x" * 10_000_000
+    project.write("people.jsonl", f'{{"id": 1, "name": "{long}"}}\n{{"id": 2, "name": "bob"}}\n')
+    rows = copied(project, f"{{file: people.jsonl, {SCHEMA}}}")[1]
+    assert [(row["id"], len(row["name"])) for row in rows] == [(1, 10_000_000), (2, 3)]
+
+
+def test_a_missing_file_is_named_before_anything_runs(project: Any) -> None:
+    topology = project.topology(f"""
+        topology: copy
+        sources: {{people: {{file: "peple/*.csv", {SCHEMA}}}}}
+        sinks: {{out: {{from: people, file: out.jsonl}}}}
+        """)
+    with pytest.raises(ConnectorError, match=r"people.*peple"):
+        project.run(topology)
+
+
+# -- malformed records --------------------------------------------------------------------------
+
+BAD = "1,ann\nno number,x\n2,bob\n4\n3,cy\n"
+
+
+def test_a_malformed_record_ends_the_run_where_the_source_says_fail(project: Any) -> None:
+    project.write("people.csv", BAD)
+    with pytest.raises(MalformedRecord) as caught:
+        copied(project, f"{{file: people.csv, {SCHEMA}}}")
+    message = str(caught.value)
+    assert "source 'people'" in message
+    assert "people.csv:2" in message
+    assert "no number,x" in message
+    assert "on_malformed: drop" in message
+
+
+def test_dropped_records_are_counted(project: Any) -> None:
+    project.write("people.csv", BAD)
+    outcome, rows = copied(project, f"{{file: people.csv, {SCHEMA}, on_malformed: drop}}")
+    assert rows == PEOPLE
+    assert outcome.progress.malformed == {"people": 2}
+    assert outcome.progress.tuples["people"] == 3
+    assert not (project.folder / "dead-letters").exists()
+
+
+def test_dead_letters_keep_the_record_the_reason_and_the_place(project: Any) -> None:
+    project.write("people.csv", BAD)
+    source = f"{{file: people.csv, {SCHEMA}, on_malformed: dead-letter}}"
+    outcome, rows = copied(project, source, "epoch: {max_tuples: 2}")
+    letters = project.json_lines("dead-letters/copy.jsonl")
+    assert rows == PEOPLE
+    assert outcome.progress.malformed == {"people": 2}
+    assert [(letter["epoch"], letter["raw"], letter["source"]) for letter in letters] == [
+        (1, "no number,x", "people"), (2, "4", "people")]
+    assert [letter["position"] for letter in letters] == ["people.csv:2", "people.csv:4"]
+    assert all(letter["error"] for letter in letters)
+
+
+@pytest.mark.parametrize(("name", "options"), [("people.csv", SCHEMA), ("people.jsonl", SCHEMA), ("people.txt", "")])
+def test_text_that_is_not_utf_8_is_a_malformed_record(project: Any, name: str, options: str) -> None:
+    lines = {"people.csv": b"1,ann\n2,b\xff\n3,cy\n", "people.txt": b"ann\nb\xff\ncy\n",
+             "people.jsonl": b'{"id": 1, "name": "ann"}\n{"id": 2, "name": "b\xff"}\n{"id": 3, "name": "cy"}\n'}
+    (project.folder / name).write_bytes(lines[name])
+    source = f"{{file: {name}, {options}, on_malformed: dead-letter}}".replace(", ,", ",")
+    outcome, rows = copied(project, source, "dead_letters: bad.jsonl")
+    assert [row.get("name", row.get("value")) for row in rows] == ["ann", "cy"]
+    assert outcome.progress.malformed == {"people": 1}
+    [letter] = project.json_lines("bad.jsonl")
+    assert letter["position"] == f"{name}:2"
+    assert "UTF-8" in letter["error"]
+
+
+# -- made-up tuples and the user's own ----------------------------------------------------------
+
+
+def test_a_generator_gives_as_many_tuples_as_asked_however_epochs_are_cut(project: Any) -> None:
+    source = '{generator: {id: sequence, name: "choice(ann, bob)"}, count: 250, seed: 5}'
+    whole = copied(project, source)[1]
+    in_small_epochs = copied(project, source, "epoch: {max_tuples: 60}")[1]
+    assert [row["id"] for row in whole] == [row["id"] for row in in_small_epochs]
+    assert len(whole) == 250
+    assert whole == in_small_epochs
+
+
+SPOUT = '''
+from penstock import Spout
+
+class People(Spout):
+    def initialize(self, count):
+        self.count = count
+
+    def emit_from(self, offset, limit):
+        for number in range(offset, min(offset + limit, self.count)):
+            yield number, f"person {number}"
+
+    def ended(self, offset):
+        return offset >= self.count
+
+class Broken(People):
+    def emit_from(self, offset, limit):
+        raise OSError("no connection")
+'''
+
+
+def test_a_spout_is_read_from_offset_to_offset(project: Any) -> None:
+    project.write("own.py", SPOUT)
+    rows = copied(project, f'{{spout: "own:People", with: {{count: 25}}, {SCHEMA}}}', "epoch: {max_tuples: 10}")[1]
+    assert rows == [{"id": number, "name": f"person {number}"} for number in range(25)]
+    assert [record.tuples["people"] for record in project.epochs()][:3] == [10, 10, 5]
+
+
+def test_a_spout_that_raises_is_named_with_its_line(project: Any) -> None:
+    project.write("own.py", SPOUT)
+    with pytest.raises(ConnectorError) as caught:
+        copied(project, f'{{spout: "own:Broken", with: {{count: 5}}, {SCHEMA}}}')
+    assert "own:Broken" in str(caught.value)
+    assert "OSError: no connection" in str(caught.value)
+    assert "own.py:16" in str(caught.value)
+
+
+OWN_SOURCE = '''
+import pyarrow as pa
+
+from penstock.connectors.base import Chunk, Cut, Slice, SourceConnector
+from penstock.topology.schema import parse_schema
+
+class Squares(SourceConnector):
+    """The first squares."""
+
+    def __init__(self, count):
+        self.count = count
+
+    @classmethod
+    def configure(cls, place, options, schema):
+        return cls(options["count"])
+
+    def schema(self):
+        return parse_schema("number bigint, square bigint")
+
+    def start(self):
+        return {"at": 0}
+
+    def cut(self, start, limit):
+        end = min(start["at"] + limit, self.count)
+        return Cut({"at": end}, end - start["at"], end == self.count)
+
+    def slices(self, start, end, parallelism):
+        return [Slice(number - start["at"], {"number": number}) for number in range(start["at"], end["at"])]
+
+    def read(self, part):
+        number = part.detail["number"]
+        yield Chunk(pa.RecordBatch.from_pydict({"number": [number], "square": [number * number]}))
+'''
+
+
+def test_the_users_own_source_class_works_by_its_name(project: Any) -> None:
+    project.write("own.py", OWN_SOURCE)
+    rows = copied(project, '{custom: "own:Squares", count: 5}', "epoch: {max_tuples: 3}")[1]
+    assert [(row["number"], row["square"]) for row in rows] == [(0, 0), (1, 1), (2, 4), (3, 9), (4, 16)]
+
+
+# -- several sources ----------------------------------------------------------------------------
+
+
+def test_sources_of_different_length_share_their_epochs(project: Any) -> None:
+    project.write("long.txt", "".join(f"{number}\n" for number in range(45)))
+    project.write("short.txt", "".join(f"{number}\n" for number in range(12)))
+    topology = project.topology("""
+        topology: two-sources
+        epoch: {max_tuples: 10}
+        sources:
+          long: {file: long.txt}
+          short: {file: short.txt}
+        operators:
+          both: {from: [long, short], union: }
+          total: {from: both, count: }
+        sinks:
+          out: {from: total, file: out.jsonl}
+        """)
+    outcome = project.run(topology)
+    records = project.epochs()
+    assert [record.epoch for record in records] == list(range(1, len(records) + 1))
+    assert all(set(record.ends) == {"long", "short"} for record in records)
+    assert [record.tuples["long"] for record in records][:5] == [10, 10, 10, 10, 5]
+    assert [record.tuples["short"] for record in records][:3] == [10, 2, 0]
+    assert [record.last for record in records] == [False] * (len(records) - 1) + [True]
+    assert project.json_lines("out.jsonl") == [{"count": total} for total in (20, 32, 42, 52, 57)]
+    assert outcome.progress.epoch == len(records)
