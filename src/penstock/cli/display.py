@@ -22,6 +22,8 @@ from penstock.runtime.progress import Snapshot
 from penstock.runtime.tally import Line
 from penstock.topology.model import Topology
 
+FIRST_EPOCH = "first epoch"
+
 
 class Display(AbstractContextManager["Display"], Protocol):
     """What a run tells its display."""
@@ -63,7 +65,8 @@ class LiveDisplay:
 
     def look(self, snapshot: Snapshot) -> None:
         if snapshot.epoch == 0:
-            self._live.update(_Waiting("first epoch", self._began))
+            if self._what != FIRST_EPOCH:
+                self.say(FIRST_EPOCH)
         elif self._rates.due():
             self._live.update(self._table(snapshot))
 

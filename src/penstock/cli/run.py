@@ -51,4 +51,5 @@ def run(
             outcome = running.wait(display.look)
         seconds = outcome.progress.seconds
         how = "done" if outcome.ended else "stopped; the same command goes on from here"
-        display.end(outcome.progress, f"{how} after {outcome.progress.epoch} epochs, {seconds:.1f} s")
+        epochs = outcome.progress.epoch
+        display.end(outcome.progress, f"{how} after {epochs} epoch{'' if epochs == 1 else 's'}, {seconds:.1f} s")

@@ -40,10 +40,14 @@ def validate(
     else:
         show_problems(problems)
     if errors:
-        err.print(f"[bold]{errors} {'error' if errors == 1 else 'errors'}[/bold]")
+        err.print(f"[bold]{_many(errors, 'error')}[/bold]")
         sys.exit(2)
     if topology is not None and not as_json:
         out.print(
-            f"[green]ok[/green] {topology.name}: {len(topology.sources)} sources, "
-            f"{len(topology.operators)} operators, {len(topology.sinks)} sinks"
+            f"[green]ok[/green] {topology.name}: {_many(len(topology.sources), 'source')}, "
+            f"{_many(len(topology.operators), 'operator')}, {_many(len(topology.sinks), 'sink')}"
         )
+
+
+def _many(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

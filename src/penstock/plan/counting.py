@@ -39,8 +39,8 @@ def counts_needed(plan: Plan) -> frozenset[str]:
 def derive_counts(plan: Plan, measured: dict[str, int], at_sinks: dict[str, int]) -> dict[str, int | None]:
     """The tuples of every operator: measured, or told by its sink, or by its inputs; None where unknown.
 
-    `measured` holds the sources and the operators of `counts_needed`. An operator that a rewrite took
-    away, such as a filter merged into the next, is unknown.
+    `measured` holds the sources and those of `counts_needed` that have been counted yet. An operator that a
+    rewrite took away, such as a filter merged into the next, is unknown.
     """
     by_step: dict[str, int | None] = {}
     for step in plan.steps:
@@ -54,7 +54,7 @@ def _count_of(
 ) -> int | None:
     if isinstance(step, Apply) and not isinstance(step.operator, PASSES_ALL):
         sink = counting_sink(plan, step)
-        return measured.get(step.operator.name, 0) if sink is None else at_sinks.get(sink, 0)
+        return measured.get(step.operator.name) if sink is None else at_sinks.get(sink, 0)
     if isinstance(step, (Apply, Exchange, Merge)) or len(step.reads()) == 1:
         inputs = [known[name] for name in step.reads()]
         return None if None in inputs else sum(number for number in inputs if number is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,8 @@ class Run:
         self.state = StateFolder.of(topology, self.settings.state)
         self.resumed_from = 0
         self._id = uuid.uuid4().hex
-        self._own_session = False
+        self._resources = ExitStack()
+        """What must be let go of at the end, last taken first."""
         self._stopping = False
 
     def start(
@@ -84,6 +86,19 @@ class Run:
         `say` is told what is being done, `show` takes the rows of console sinks. Everything that can
         fail without Spark fails before Spark is started.
         """
+        self._resources.enter_context(self.state.held())
+        try:
+            self._start(spark, say, show)
+        except BaseException:
+            self._resources.close()
+            raise
+
+    def _start(
+        self,
+        spark: SparkSession | None,
+        say: Callable[[str], None],
+        show: Callable[[EpochRows], None] | None,
+    ) -> None:
         self._prepare_state()
         self._sources = self._make_sources()
         for source in self._sources.values():
@@ -92,7 +107,7 @@ class Run:
         if spark is None:
             say("starting Spark")
             spark = start_session(self._session_settings())
-            self._own_session = True
+            self._resources.callback(spark.stop)
         self._spark = spark
         spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
         ship_code(spark, self.topology)
@@ -139,7 +154,6 @@ class Run:
             self.state.clear()
             committed = self.state.committed()
         self.resumed_from = committed.epoch
-        self.state.prepare()
 
     def _place(self, name: str) -> Place:
         return Place(self.topology.name, name, self.topology.folder.absolute())
@@ -196,7 +210,8 @@ class Run:
         )
         lowering = Lowering(spark, self.plan, read, self._sinks, self.settings.metrics)
         rows = lower_plan(lowering)
-        return map_batches(rows, StagingStage(tuple(self._sinks.values())), STAGED_SCHEMA)
+        stage = StagingStage.of(self._sinks.values(), self.topology.folder.absolute())
+        return map_batches(rows, stage, STAGED_SCHEMA)
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         rows = self.staged_rows(spark)
@@ -252,8 +267,7 @@ class Run:
         self._spark.streams.removeListener(self._counts)
         for sink in (*self._sinks.values(), self._dead_letters):
             sink.close()
-        if self._own_session:
-            self._spark.stop()
+        self._resources.close()
 
 
 def run_topology(

@@ -4,17 +4,24 @@
       coordinator.sqlite   the epoch log
       checkpoint/          Spark's offset log, commit log and state
       committed            the last epoch whose sinks are committed
+      holder               who is running it, locked while it runs
       malformed/           malformed records on their way to the driver
       logs/                Spark's log and what custom code printed
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.errors import CoordinationError
 from penstock.topology.model import Topology
 
 FOLDER = ".penstock"
@@ -67,5 +74,28 @@ class StateFolder:
             for file in self.path.glob(pattern):
                 file.unlink()
 
-    def prepare(self) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder for one run; raises CoordinationError that says who has it.
+
+        The lock is the operating system's: it goes with the process, however that ends.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            file = (self.path / "holder").open("a+")
+        except OSError as error:
+            raise CoordinationError(f"{self.path} cannot be used for state: {error.strerror}; try --state") from error
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                holder = file.read().strip() or "another process"
+                raise CoordinationError(
+                    f"this topology is running already ({holder}), with its state in {self.path}; "
+                    "stop it first, or run with another --state"
+                ) from None
+            file.truncate(0)
+            file.write(f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
+            file.flush()
+            yield

@@ -11,7 +11,7 @@ from penstock.runtime.progress import Snapshot
 
 @dataclass(frozen=True)
 class Line:
-    """One node of the display; `tuples` is None where a rewrite has taken the operator away."""
+    """One node of the display; `tuples` is None where nothing is known yet, or a rewrite took it away."""
 
     role: str
     name: str

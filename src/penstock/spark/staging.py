@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +20,7 @@ from pyspark.sql import functions as F
 from penstock.connectors.base import SinkConnector, Staged
 from penstock.errors import PenstockError
 from penstock.spark.faults import WorkerFault
+from penstock.topology.code import importable_from
 
 SINK = "__sink"
 LINE = "line"
@@ -72,9 +76,24 @@ def align(frames: dict[str, DataFrame]) -> list[DataFrame]:
 
 @dataclass(frozen=True)
 class StagingStage:
-    """Runs in every task: hands each sink its rows and reports what was staged."""
+    """Runs in every task: hands each sink its rows and reports what was staged.
 
-    sinks: tuple[SinkConnector, ...]
+    The sinks travel packed, because a user's own class can only be unpacked where imports look into the
+    topology's folder.
+    """
+
+    packed: bytes
+    folder: str
+
+    @classmethod
+    def of(cls, sinks: Iterable[SinkConnector], folder: Path) -> StagingStage:
+        return cls(pickle.dumps(tuple(sinks)), str(folder))
+
+    @cached_property
+    def sinks(self) -> tuple[SinkConnector, ...]:
+        with importable_from(Path(self.folder)):
+            unpacked: tuple[SinkConnector, ...] = pickle.loads(self.packed)
+        return unpacked
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         staged = self._stage(batches)

@@ -48,7 +48,7 @@ def _load_module(name: str, folder: Path) -> ModuleType:
     _forget_modules_of_other_folders(top, folder)
     _folders_used.add(folder)
     try:
-        with _first_on_path(folder):
+        with importable_from(folder):
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
@@ -60,7 +60,8 @@ def _load_module(name: str, folder: Path) -> ModuleType:
 
 
 @contextmanager
-def _first_on_path(folder: Path) -> Iterator[None]:
+def importable_from(folder: Path) -> Iterator[None]:
+    """Inside the block, imports look into `folder` first."""
     before = list(sys.path)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()

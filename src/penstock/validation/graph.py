@@ -62,6 +62,8 @@ def _unresolved_inputs(topology: Topology) -> Iterator[Problem]:
             if inputs.count(ref) > 1:
                 yield Problem(reader.where, f"{subject} reads '{ref}' twice", "name every stream once")
             node = topology.node(ref.node)
+            if not ref.node:  # it could not be read, and the reader has said so
+                continue
             if node is None:
                 yield _unknown_stream(topology, reader, ref)
             elif ref.port not in _ports_of(node):
