@@ -11,11 +11,12 @@ from penstock.testing import run_on
 from penstock.topology.builder import Stream
 from penstock.topology.model import EpochSettings
 
+ONE_EPOCH = EpochSettings()
 SMALL_EPOCHS = EpochSettings(max_tuples=2)
 VISITS = [["ann", 1], ["bob", 2], ["ann", 3], ["cy", 4], ["bob", 5], ["ann", 6], ["ann", 7]]
 
 
-def visits(epoch: EpochSettings = EpochSettings()) -> Stream:
+def visits(epoch: EpochSettings = ONE_EPOCH) -> Stream:
     topology = Topology("operators", epoch=epoch)
     return topology.source("visits", rows=[], schema="user string, page int")
 

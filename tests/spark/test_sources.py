@@ -45,7 +45,11 @@ def test_a_csv_header_says_which_column_is_which(project: Any) -> None:
 
 
 def test_a_json_lines_file_gives_its_objects(project: Any) -> None:
-    project.write("people.jsonl", '{"name": "ann", "id": 1, "age": 30}\n{"id": 2, "name": "bob"}\n{"id": 3, "name": "cy"}\n')
+    project.write("people.jsonl", """
+        {"name": "ann", "id": 1, "age": 30}
+        {"id": 2, "name": "bob"}
+        {"id": 3, "name": "cy"}
+        """)
     assert copied(project, f"{{file: people.jsonl, {SCHEMA}}}")[1] == PEOPLE
 
 

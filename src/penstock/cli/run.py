@@ -44,12 +44,14 @@ def run(
     settings = RunSettings(master=master or default_master(), state=state, fresh=fresh, memory=memory)
     running = Run(topology, settings)
     with choose_display(topology, functools.partial(tally, running.plan), as_json) as display:
+        running.start(say=display.say, show=display.rows)
+        if running.resumed_from:
+            display.say(f"going on after epoch {running.resumed_from}")
+        # Only now: while it starts, Spark puts a handler of its own for Ctrl-C, which cancels all jobs.
         with stopping_on_signals(running.stop, display.say):
-            running.start(say=display.say, show=display.rows)
-            if running.resumed_from:
-                display.say(f"going on after epoch {running.resumed_from}")
             outcome = running.wait(display.look)
         seconds = outcome.progress.seconds
-        how = "done" if outcome.ended else "stopped; the same command goes on from here"
         epochs = outcome.progress.epoch
-        display.end(outcome.progress, f"{how} after {epochs} epoch{'' if epochs == 1 else 's'}, {seconds:.1f} s")
+        after = f"after {epochs} epoch{'' if epochs == 1 else 's'}, {seconds:.1f} s"
+        how = f"done {after}" if outcome.ended else f"stopped {after}; the same command goes on from here"
+        display.end(outcome.progress, how)

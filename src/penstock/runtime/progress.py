@@ -15,7 +15,7 @@ class Snapshot:
     backlog: int
     """About how many tuples wait to be read: the lag."""
     seconds: float
-    """Since the start of the first epoch."""
+    """Since the query was started."""
     tuples: dict[str, int]
     """Tuples that have left each source, and each operator that counts them."""
     delivered: dict[str, int]
@@ -36,6 +36,10 @@ class Progress:
     _backlog: int = 0
     _last_epoch_ms: float = 0.0
     _started: float = field(default_factory=time.monotonic)
+
+    def begin(self) -> None:
+        """The clock starts now."""
+        self._started = time.monotonic()
 
     def add(self, counts: dict[str, int]) -> None:
         with self._lock:

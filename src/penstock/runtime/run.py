@@ -112,6 +112,7 @@ class Run:
         spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
         ship_code(spark, self.topology)
         say("planning")
+        self.progress.begin()
         self._query = self._start_query(spark)
 
     def explain(self, spark: SparkSession | None = None) -> str:
@@ -255,6 +256,7 @@ class Run:
         found = fault_in(str(failure)) or fault_in(str(error))
         if found is not None:
             return found
+        self.state.logs.mkdir(parents=True, exist_ok=True)
         (self.state.logs / "failure.log").write_text(f"{error}\n\n{failure}\n")
         said = next((line for line in str(failure or error).splitlines() if line.strip()), "unknown")
         return DeliveryError(

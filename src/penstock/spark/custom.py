@@ -27,6 +27,8 @@ from penstock.topology.model import Custom
 from penstock.topology.schema import Schema
 
 PORT = "__port"
+INSTANCE = "__instance"
+"""The hidden column that tells custom code its instance: a task's own number counts other operators' too."""
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _LOADED: dict[tuple[str, str], Any] = {}
 """The user's code of this worker process, by run and operator: bolts are initialised once."""
@@ -43,20 +45,19 @@ class CustomStage:
     """The input columns that the code sees."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        runner = self._runner()
         with self._in_folder():
             for batch in batches:
                 if batch.num_rows:
-                    yield from runner.run(batch)
+                    context = Context(self.operator.name, batch.column(INSTANCE)[0].as_py())
+                    yield from self._runner(context).run(batch)
 
-    def _runner(self) -> _Runner:
+    def _runner(self, context: Context) -> _Runner:
         key = (self.run, self.operator.name)
         if key not in _LOADED:
-            with self._in_folder():
-                _LOADED[key] = self._load()
-        return _Runner(self, _LOADED[key])
+            _LOADED[key] = self._load(context)
+        return _Runner(self, _LOADED[key], context)
 
-    def _load(self) -> Any:
+    def _load(self, context: Context) -> Any:
         try:
             module, _, name = self.operator.code.partition(":")
             name, dot, method = name.partition(".")
@@ -67,7 +68,7 @@ class CustomStage:
                 return lambda tup: bound(list(tup))
             if inspect.isclass(target):
                 bolt: Any = target()
-                bolt.context = Context(self.operator.name, _instance())
+                bolt.context = context
                 bolt.initialize(**self.operator.arguments)
                 return bolt
             return target
@@ -90,8 +91,9 @@ class CustomStage:
 
 
 class _Runner:
-    def __init__(self, stage: CustomStage, code: Any) -> None:
+    def __init__(self, stage: CustomStage, code: Any, context: Context) -> None:
         self._stage = stage
+        self._context = context
         self._operator = stage.operator
         self._code = code
         self._done = 0
@@ -144,7 +146,7 @@ class _Runner:
             output.append((port, sequence, values))
 
         self._code._emit = emit
-        self._code.context = Context(self._operator.name, _instance())
+        self._code.context = self._context
         sequences = batch.column(SEQUENCE).to_pylist()
         for sequence, tup in zip(sequences, rows_of(batch, self._stage.columns), strict=True):  # noqa: B007  # emit reads it
             self._current = tup
@@ -170,7 +172,7 @@ class _Runner:
     def _bound(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
         arguments = dict(self._operator.arguments)
         if "context" in inspect.signature(function).parameters:
-            arguments["context"] = Context(self._operator.name, _instance())
+            arguments["context"] = self._context
         if not arguments:
             return function
         return lambda tup: function(tup, **arguments)
@@ -295,10 +297,3 @@ def _own_line(stage: CustomStage, error: BaseException) -> str:
 def _who(operator: Custom) -> str:
     where = f" ({operator.where})" if operator.where.line else ""
     return f"operator '{operator.name}'{where}: {operator.code}"
-
-
-def _instance() -> int:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    return 0 if context is None else int(context.partitionId())

@@ -14,7 +14,7 @@ from penstock.errors import TopologyError
 from penstock.plan.counting import counts_needed
 from penstock.plan.graph import Apply, Exchange, Merge, Plan, Port, Read, Share, Step, Write
 from penstock.spark.arrow_stage import map_batches
-from penstock.spark.custom import PORT, CustomStage
+from penstock.spark.custom import INSTANCE, PORT, CustomStage
 from penstock.spark.epoch_source import FORMAT, SEQUENCE, ReadSettings
 from penstock.spark.staging import align, tagged_rows
 from penstock.topology.model import (
@@ -104,9 +104,9 @@ def _(step: Exchange, lowering: Lowering) -> DataFrame:
             # repartition(1) would be optimised into a coalesce and take the parallelism before it along.
             return frame.repartition(1, F.lit(0))
         case RouteKind.ALL:
-            everywhere = F.explode(F.sequence(F.lit(0), F.lit(number - 1))).alias("__instance")
+            everywhere = F.explode(F.sequence(F.lit(0), F.lit(number - 1))).alias(INSTANCE)
             copied = frame.select("*", everywhere)
-            return copied.repartitionById(number, F.col("__instance")).drop("__instance")
+            return copied.repartitionById(number, F.col(INSTANCE)).drop(INSTANCE)
         case RouteKind.LOCAL:
             return frame
 
@@ -233,7 +233,7 @@ def _(operator: Custom, frame: DataFrame, lowering: Lowering) -> DataFrame:
             for port, schema in operator.emits
         )
         output = f"{PORT} int, {ports}, {SEQUENCE} bigint"
-    return map_batches(frame, stage, output)
+    return map_batches(frame.withColumn(INSTANCE, F.spark_partition_id()), stage, output)
 
 
 def _in_user_terms(step: Step, error: Exception) -> Exception:

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from penstock.connectors.base import SinkConnector, Staged
 from penstock.errors import PenstockError
 from penstock.spark.faults import WorkerFault
-from penstock.topology.code import importable_from
+from penstock.topology.code import importable_from, load_user_object
 
 SINK = "__sink"
 LINE = "line"
@@ -84,13 +84,20 @@ class StagingStage:
 
     packed: bytes
     folder: str
+    own_classes: tuple[str, ...]
 
     @classmethod
     def of(cls, sinks: Iterable[SinkConnector], folder: Path) -> StagingStage:
-        return cls(pickle.dumps(tuple(sinks)), str(folder))
+        kept = tuple(sinks)
+        names = {f"{type(sink).__module__}:{type(sink).__qualname__}" for sink in kept}
+        own = sorted(name for name in names if not name.startswith("penstock."))
+        return cls(pickle.dumps(kept), str(folder), tuple(own))
 
     @cached_property
     def sinks(self) -> tuple[SinkConnector, ...]:
+        for name in self.own_classes:
+            # A worker may have served another topology, whose module of the same name must go first.
+            load_user_object(name, Path(self.folder))
         with importable_from(Path(self.folder)):
             unpacked: tuple[SinkConnector, ...] = pickle.loads(self.packed)
         return unpacked

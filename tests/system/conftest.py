@@ -1,0 +1,79 @@
+"""Real `penstock` processes, as a user starts them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PENSTOCK = Path(sys.executable).with_name("penstock")
+PATIENCE_SECONDS = 240
+"""A slow machine is no failure; a process that hangs is."""
+
+Penstock = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def penstock(tmp_path: Path) -> Penstock:
+    """Run `penstock` with some arguments in the test's folder, to its end."""
+
+    def run(
+        *arguments: str, cwd: Path = tmp_path, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [PENSTOCK, *arguments], cwd=cwd, env={**os.environ, **(env or {})}, text=True,
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_SECONDS, check=False)
+
+    return run
+
+
+class Following:
+    """A `penstock run --json` that does not end by itself, and what it says line by line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def rows(self, number: int) -> list[Any]:
+        """The next rows of console sinks; waits until there are so many."""
+        found: list[Any] = []
+        assert self._process.stdout is not None
+        while len(found) < number:
+            line = self._process.stdout.readline()
+            assert line, f"ended with {self._process.wait()} after {found}"
+            event = json.loads(line)
+            found += [event["row"]] if event["event"] == "row" else []
+        return found
+
+    def interrupt(self) -> tuple[int, list[Any]]:
+        """Ctrl-C, which reaches the whole process group: the exit code, and the events until the end."""
+        os.killpg(self._process.pid, signal.SIGINT)
+        rest, _ = self._process.communicate(timeout=PATIENCE_SECONDS)
+        return self._process.returncode, [json.loads(line) for line in rest.splitlines()]
+
+
+@pytest.fixture
+def following(tmp_path: Path) -> Callable[[], Any]:
+    @contextmanager
+    def start() -> Iterator[Following]:
+        process = subprocess.Popen(
+            [PENSTOCK, "run", "--json"], cwd=tmp_path, text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+        killer = threading.Timer(PATIENCE_SECONDS, process.kill)
+        killer.start()
+        try:
+            yield Following(process)
+        finally:
+            killer.cancel()
+            process.kill()
+            process.wait()
+
+    return start

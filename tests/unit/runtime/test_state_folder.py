@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import CoordinationError
+from penstock.runtime.state_folder import Committed, StateFolder
+
+
+def test_what_was_committed_is_remembered(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    assert state.committed() == Committed()
+    state.record(Committed(7, ended=True))
+    assert StateFolder(tmp_path).committed() == Committed(7, ended=True)
+
+
+def test_clearing_forgets_everything_but_the_logs(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    state.record(Committed(7))
+    state.checkpoint.mkdir()
+    state.logs.mkdir()
+    (tmp_path / "coordinator.sqlite").write_text("")
+    state.clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["logs"]
+
+
+def test_a_second_run_in_the_same_place_is_told_who_holds_it(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from penstock.runtime.state_folder import StateFolder\n"
+        "with StateFolder(Path(sys.argv[1])).held(): print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(CoordinationError, match=f"running already \\(process {other.pid} since"):
+            StateFolder(tmp_path).held().__enter__()
+        other.kill()
+    with StateFolder(tmp_path).held():
+        assert (tmp_path / "holder").read_text().startswith("process ")
+
+
+def test_a_place_that_cannot_hold_state_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CoordinationError, match="cannot be used for state"):
+        StateFolder(tmp_path / "file" / "state").held().__enter__()
