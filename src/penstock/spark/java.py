@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.errors import MachineError
@@ -15,7 +16,15 @@ OLDEST = 17
 _INSTALL = "install a Java runtime of version 17 or later (on Debian: apt-get install default-jre-headless)"
 
 
-def check_java(environ: Mapping[str, str] = os.environ) -> Path:
+@dataclass(frozen=True)
+class Java:
+    """A Java runtime that Spark can run on."""
+
+    path: Path
+    version: int
+
+
+def check_java(environ: Mapping[str, str] = os.environ) -> Java:
     """The `java` that Spark will use; raises MachineError when it is missing or too old."""
     java = _find_java(environ)
     try:
@@ -28,7 +37,7 @@ def check_java(environ: Mapping[str, str] = os.environ) -> Path:
     if version < OLDEST:
         raise MachineError(f"{java} is Java {version}, and Spark 4.3 needs {OLDEST} or later: {_INSTALL}, "
                            "or point JAVA_HOME at one")
-    return java
+    return Java(java, version)
 
 
 def java_version(said: str) -> int | None:

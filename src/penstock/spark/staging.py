@@ -9,7 +9,7 @@ import queue
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -95,12 +95,7 @@ class StagingStage:
 
     @cached_property
     def sinks(self) -> tuple[SinkConnector, ...]:
-        for name in self.own_classes:
-            # A worker may have served another topology, whose module of the same name must go first.
-            load_user_object(name, Path(self.folder))
-        with importable_from(Path(self.folder)):
-            unpacked: tuple[SinkConnector, ...] = pickle.loads(self.packed)
-        return unpacked
+        return _unpack(self)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         staged = self._stage(batches)
@@ -135,6 +130,17 @@ class StagingStage:
             return batch.select([LINE])
         column = batch.column(_row(number))
         return pa.RecordBatch.from_struct_array(column)
+
+
+@lru_cache(maxsize=16)
+def _unpack(stage: StagingStage) -> tuple[SinkConnector, ...]:
+    """A stage's sinks; a worker process that runs many tasks of it unpacks them once."""
+    for name in stage.own_classes:
+        # A worker may have served another topology, whose module of the same name must go first.
+        load_user_object(name, Path(stage.folder))
+    with importable_from(Path(stage.folder)):
+        unpacked: tuple[SinkConnector, ...] = pickle.loads(stage.packed)
+    return unpacked
 
 
 class _Lane:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from penstock.errors import TopologyError
@@ -96,13 +96,17 @@ def _call_misfits(
     if not positional and not takes_any:
         yield f"'{name}' takes no argument, and is called with the tuple", "add one"
         return
-    yield from _argument_misfits(function, name, arguments, skip=int(bound) + (1 if positional else 0))
+    yield from _argument_misfits(function, name, arguments, skip=int(bound) + (1 if positional else 0),
+                                 provided=("context",))
 
 
 def _argument_misfits(
-    function: Callable[..., Any], name: str, arguments: Iterable[str], skip: int
+    function: Callable[..., Any], name: str, arguments: Iterable[str], skip: int, provided: Collection[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """What is missing from `with`, or too much in it, for the parameters after the first `skip`."""
+    """What is missing from `with`, or too much in it, for the parameters after the first `skip`.
+
+    `provided` are parameters that Penstock itself fills in.
+    """
     signature = _signature(function)
     if signature is None:
         return
@@ -110,7 +114,7 @@ def _argument_misfits(
     parameters = list(signature.parameters.values())[skip:]
     accepted = [parameter.name for parameter in parameters if parameter.kind in _KEYWORD]
     needed = [parameter.name for parameter in parameters if _needed(parameter)]
-    needed = [name for name in needed if name not in given]
+    needed = [name for name in needed if name not in given and name not in provided]
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     unknown = [] if takes_any else [argument for argument in given if argument not in accepted]
     for argument in unknown:

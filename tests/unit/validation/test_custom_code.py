@@ -146,3 +146,14 @@ def test_what_is_emitted_must_be_said(folder: Path) -> None:
 
 def test_code_must_be_named() -> None:
     assert messages(Path(), "") == ["its code is missing"]
+
+
+def test_a_function_may_ask_for_the_context_that_penstock_gives(tmp_path: Path) -> None:
+    (tmp_path / "placed.py").write_text("def where(tup, context):\n    return (context.instance,)\n")
+    topology = (
+        Topology("t", folder=tmp_path)
+        .source("s", file="a.txt")
+        .custom("placed:where", emits="instance int")
+        .sink("out", console=True)
+    )
+    assert [str(problem) for problem in check_custom_code(topology)] == []
