@@ -25,6 +25,8 @@ class OperatorCounts(StreamingQueryListener):
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
         self._operators = counts_needed(plan)
+        self.needed = bool(self._operators)
+        """False when every count can be derived: then listening would only cost time."""
         self._progress = progress
         self._seen = -1
         self._arrived = threading.Condition()
@@ -51,7 +53,7 @@ class OperatorCounts(StreamingQueryListener):
 
     def settle(self, query: StreamingQuery) -> None:
         """Wait until the newest micro-batch has been counted, so that final numbers are complete."""
-        last = query.lastProgress
+        last = query.lastProgress if self.needed else None
         if last is not None:
             with self._arrived:
                 self._arrived.wait_for(lambda: self._seen >= last.batchId, timeout=_SETTLE_SECONDS)

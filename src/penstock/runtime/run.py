@@ -134,7 +134,8 @@ class Run:
         try:
             while not self._over():
                 look(self.progress.snapshot())
-            self._counts.settle(self._query)
+            if self.settings.metrics:
+                self._counts.settle(self._query)
         finally:
             self._shut_down()
         return Outcome(self._committer.finished_batch is not None, self.progress.snapshot())
@@ -217,7 +218,9 @@ class Run:
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         rows = self.staged_rows(spark)
         self._counts = OperatorCounts(self.plan, self.progress)
-        spark.streams.addListener(self._counts)
+        if self.settings.metrics and self._counts.needed:
+            spark.streams.addListener(self._counts)
+            self._resources.callback(spark.streams.removeListener, self._counts)
         self._committer = Committer(self.state, self._sinks, self._dead_letters, self.progress)
         writer = rows.writeStream.foreachBatch(self._committer)
         interval = self.topology.epoch.interval
@@ -266,7 +269,6 @@ class Run:
 
     def _shut_down(self) -> None:
         self._query.stop()
-        self._spark.streams.removeListener(self._counts)
         for sink in (*self._sinks.values(), self._dead_letters):
             sink.close()
         self._resources.close()

@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
+from penstock.spark.worker_process import settle_in
+
 Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -20,6 +22,7 @@ def map_batches(frame: DataFrame, stage: Stage, schema: str) -> DataFrame:
     """The batches that `stage` yields, one call of it for every task; `schema` describes them."""
 
     def run_stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_in()
         yield from stage(batches)
 
     function = UserDefinedFunction(

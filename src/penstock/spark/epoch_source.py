@@ -30,6 +30,7 @@ from penstock.epochs.record import SEQUENCE_BITS, EpochRecord
 from penstock.errors import PenstockError
 from penstock.spark.faults import WorkerFault
 from penstock.spark.malformed import MalformedLedger
+from penstock.spark.worker_process import settle_in
 from penstock.topology.model import FrozenOptions, Source
 from penstock.topology.schema import parse_schema
 
@@ -188,6 +189,7 @@ class EpochReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, EpochPartition)
+        settle_in()
         connector = self._settings.connector(self._source)
         ledger = MalformedLedger(Path(self._settings.state), self._source)
         base = partition.epoch << SEQUENCE_BITS
