@@ -96,6 +96,14 @@ class SourceConnector(abc.ABC):
     def schema(self) -> Schema:
         """The columns of its tuples. May look at the outside world; raises ConnectorError."""
 
+    def only(self, columns: Sequence[str]) -> SourceConnector:
+        """The same source, reading only these columns if that saves work; otherwise itself, unchanged.
+
+        `columns` are some of `schema()`, at least one. Offsets, cuts and slices stay the same. Records are
+        malformed only by what is read of them.
+        """
+        return self
+
     @abc.abstractmethod
     def start(self) -> Offset:
         """The offset before the first tuple."""

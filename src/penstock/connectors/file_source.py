@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
@@ -96,6 +96,13 @@ class FileSource(SourceConnector):
         if first is None:
             raise ConnectorError(f"{self.place.name}: no Parquet file yet to take the schema from; write it")
         return ParquetFile(self.place.name, first).schema()
+
+    def only(self, columns: Sequence[str]) -> FileSource:
+        whole = self.schema()
+        formats = {self._format(path) for path in self._files().values()}
+        if not formats or not formats <= {"json", "parquet"}:  # CSV fields are found by counting all of them
+            return self
+        return replace(self, declared=Schema(tuple(field for field in whole.fields if field.name in columns)))
 
     def start(self) -> Offset:
         return {}

@@ -20,6 +20,7 @@ from penstock.connectors.registry import sink_connector, source_connector
 from penstock.coordination.sqlite import SqliteCoordinator
 from penstock.errors import DeliveryError, PenstockError
 from penstock.plan.graph import Plan, build_plan
+from penstock.plan.pruning import columns_read
 from penstock.plan.rewrites import rewrite
 from penstock.runtime.committer import Committer
 from penstock.runtime.metrics import OperatorCounts
@@ -209,11 +210,22 @@ class Run:
             sources=self.topology.sources,
             max_tuples=self.topology.epoch.max_tuples,
             parallelism=cores_of(self.settings.master),
+            columns=self._columns_to_read(),
         )
         lowering = Lowering(spark, self.plan, read, self._sinks, self.settings.metrics)
         rows = lower_plan(lowering)
         stage = StagingStage.of(self._sinks.values(), self.topology.folder.absolute())
         return map_batches(rows, stage, STAGED_SCHEMA)
+
+    def _columns_to_read(self) -> dict[str, list[str]]:
+        """The columns of each source of which not all are read; at least one, to count tuples by."""
+        chosen: dict[str, list[str]] = {}
+        sources = self._make_sources()
+        for name, wanted in columns_read(self.plan).items():
+            if wanted is not None:
+                columns = sources[name].schema().names
+                chosen[name] = [column for column in columns if column.lower() in wanted] or [columns[0]]
+        return chosen
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         rows = self.staged_rows(spark)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,8 @@ class ReadSettings:
     sources: tuple[Source, ...]
     max_tuples: int
     parallelism: int
+    columns: Mapping[str, list[str]] = field(default_factory=dict)
+    """By source, the columns to read; a source that is not named is read whole."""
 
     def to_json(self) -> str:
         sources = [
@@ -86,7 +88,9 @@ class ReadSettings:
         return cls(sources=sources, **fields)
 
     def connector(self, source: Source) -> SourceConnector:
-        return source_connector(source, Place(self.topology, source.name, Path(self.folder)))
+        connector = source_connector(source, Place(self.topology, source.name, Path(self.folder)))
+        chosen = self.columns.get(source.name)
+        return connector if chosen is None else connector.only(chosen)
 
 
 class EpochDataSource(DataSource):

@@ -513,3 +513,25 @@ def test_files_in_a_directory_are_read_by_their_own_extension(tmp_path: Path) ->
     (folder / "b.jsonl").write_text('{"id": 2, "user": "bob"}\n')
     rows, _ = everything(source_of(tmp_path, "in", USERS))
     assert [row["user"] for row in rows] == ["ann", "bob"]
+
+
+def test_only_some_columns_of_json_lines_are_read_and_only_they_can_be_malformed(tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_text('{"id": 1, "user": "ann"}\n{"id": "x", "user": "bob"}\n{"id": 3, "user": 4}\n')
+    schema = parse_schema("id int, user string")
+    options = {"format": None, "header": False, "delimiter": ",", "strip": True, "comment": None, "follow": False}
+    whole = FileSource.configure(Place("t", "e", tmp_path), {"file": "e.jsonl", **options}, schema)
+    source = whole.only(["user"])
+    end = whole.cut(whole.start(), 10).end
+    assert source.schema().names == ("user",)
+    assert source.cut(source.start(), 10).end == end
+    (chunk,) = (chunk for part in source.slices({}, end, 2) for chunk in source.read(part))
+    assert chunk.rows.to_pydict() == {"user": ["ann", "bob"]}
+    assert [bad.position for bad in chunk.malformed] == ["e.jsonl:3"]
+
+
+def test_a_csv_file_is_read_whole_since_its_fields_are_found_by_counting(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("1,ann\n")
+    options = {"format": None, "header": False, "delimiter": ",", "strip": True, "comment": None, "follow": False}
+    schema = parse_schema("id int, user string")
+    source = FileSource.configure(Place("t", "e", tmp_path), {"file": "e.csv", **options}, schema)
+    assert source.only(["user"]) is source
