@@ -33,6 +33,7 @@ from penstock.spark.faults import fault_in
 from penstock.spark.lowering import Lowering, lower_plan
 from penstock.spark.session import SessionSettings, cores_of, default_master, start_session
 from penstock.spark.staging import STAGED_SCHEMA, StagingStage
+from penstock.spark.warm_up import warm_up
 from penstock.topology.model import FrozenOptions, Sink, StreamRef, Topology
 
 _POLL_SECONDS = 0.05
@@ -109,6 +110,7 @@ class Run:
             say("starting Spark")
             spark = start_session(self._session_settings())
             self._resources.callback(spark.stop)
+            warm_up(spark)
         self._spark = spark
         spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
         ship_code(spark, self.topology)

@@ -38,6 +38,8 @@ ALWAYS: Mapping[str, str] = {
     "spark.driver.extraJavaOptions": "-Xss4m",
     # A stage of Python costs 14 ms with Unix sockets, 57 ms without.
     "spark.python.unix.domain.socket.enabled": "true",
+    # Forks workers that have imported everything already.
+    "spark.python.daemon.module": "penstock.spark.daemon",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     # With one query per session, cached plans of old epochs are only in the way.
     f"{_STREAMING}numRecentProgressUpdates": "20",
