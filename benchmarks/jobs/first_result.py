@@ -15,24 +15,24 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "url-reach"
 def with_penstock(folder: Path) -> float:
     copy = folder / "url-reach"
     shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns(".penstock", "out"))
-    began = time.monotonic()
-    command = [str(Path(sys.executable).parent / "penstock"), "run", str(copy)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        took = time.monotonic() - began
-        process.wait()
-    return took
+    return first_line_of([str(Path(sys.executable).parent / "penstock"), "run", str(copy)])
 
 
 def by_hand(contestant: str, folder: Path) -> float:
+    script = Path(__file__).parent / "url_reach_by_hand.py"
+    return first_line_of([sys.executable, str(script), contestant, str(folder)])
+
+
+def first_line_of(command: list[str]) -> float:
+    """Seconds until the command prints its first line; it must end well, and the line must hold the count."""
     began = time.monotonic()
-    command = [sys.executable, str(Path(__file__).parent / "url_reach_by_hand.py"), contestant, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        process.stdout.readline()
+        line = process.stdout.readline()
         took = time.monotonic() - began
-        process.wait()
+        _, errors = process.communicate()
+    if process.returncode or "6" not in line:
+        raise SystemExit(f"{command} said {line!r} and ended with {process.returncode}:\n{errors[-3000:]}")
     return took
 
 

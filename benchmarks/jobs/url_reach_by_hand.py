@@ -21,11 +21,12 @@ def main() -> None:
         user, *followers = (part.strip() for part in line.split(","))
         lists[user] = followers
 
+    spark = session(contestant)
+
     @F.udf("array<string>")
     def followers_of(user):  # type: ignore[no-untyped-def]
         return lists.get(user, [])
 
-    spark = session(contestant)
     spark.conf.set("spark.sql.streaming.statefulOperator.checkCorrectness.enabled", "false")
     tweets = spark.readStream.schema("id int, user string, url string").csv(
         str(folder / "in"), ignoreLeadingWhiteSpace=True

@@ -16,7 +16,13 @@ import penstock.spark.custom
 import penstock.spark.epoch_source
 import penstock.spark.staging
 
-PRELOADED = (pyarrow.compute, pyspark.worker, penstock.spark.custom, penstock.spark.epoch_source, penstock.spark.staging)
+PRELOADED = (
+    pyarrow.compute,
+    pyspark.worker,
+    penstock.spark.custom,
+    penstock.spark.epoch_source,
+    penstock.spark.staging,
+)
 
 if __name__ == "__main__":
     gc.collect()
