@@ -11,7 +11,7 @@ def settle_in() -> None:
     """Call it in a worker before its first work; later calls do nothing.
 
     A worker runs a full garbage collection after every task, and looks at every object of every imported
-    module again: 18 ms in which it cannot take the next task. Frozen objects are not looked at.
+    module again: about 18 ms in which it cannot take the next task. Frozen objects are not looked at.
     """
     gc.collect()
     gc.freeze()
