@@ -13,11 +13,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.connectors.registry import catalogue
-from penstock.coordination.sqlite import SqliteCoordinator
+from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.record import EpochRecord
 from penstock.runtime.run import Outcome, Run, RunSettings, run_topology
-from penstock.spark.epoch_source import coordinator_file
+from penstock.runtime.state_folder import StateFolder
 from penstock.testing import shared_session
 from penstock.topology.loading import load_topology
 from penstock.topology.model import Topology
@@ -73,7 +73,7 @@ class Project:
 
     def epochs(self) -> list[EpochRecord]:
         """The agreed epochs of the last run, in order."""
-        coordinator = SqliteCoordinator(coordinator_file(self.state))
+        coordinator = open_coordinator(StateFolder(self.state).coordinator)
         log = EpochLog(coordinator)
         records = [log.get(number) for number in log.agreed()]
         coordinator.close()

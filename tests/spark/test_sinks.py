@@ -100,11 +100,13 @@ OWN_SINK = '''
 import json
 from pathlib import Path
 
-from penstock.connectors.base import SinkConnector, Staged
+from penstock.connectors.base import EVERY_GUARANTEE, SinkConnector, Staged
 from penstock.errors import ConnectorError
 
 class Mailbox(SinkConnector):
-    """One file per epoch, named after it."""
+    """One file per epoch, named after it: a second commit writes the same again."""
+
+    keeps = EVERY_GUARANTEE
 
     def __init__(self, folder):
         self.folder = folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,16 @@ def test_the_example_url_reach(example: Any, penstock: Any) -> None:
     assert [json.loads(line) for line in done.stdout.splitlines()] == [{"count": 6}]
     assert "tweets=8 mentions=4 followers=9 unique=6 reach=1 out=1 table=1" in done.stderr
     assert "done after 1 epoch" in done.stderr
+
+
+def test_the_example_orders_to_sql(example: Any, penstock: Any) -> None:
+    folder = example("orders-to-sql")
+    done = penstock("run", str(folder))
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(folder / "out/shop.db") as database:
+        assert database.execute("SELECT id FROM sales ORDER BY id").fetchall() == [(1,), (3,), (4,), (6,), (7,)]
+        bought = database.execute("SELECT * FROM customers ORDER BY 1").fetchall()
+    assert bought == [("ann", 3), ("bob", 1), ("jürgen", 1)]
 
 
 def test_the_example_word_count(example: Any, penstock: Any) -> None:

@@ -100,7 +100,10 @@ class LiveDisplay:
             f"   epoch {snapshot.epoch:,}   {snapshot.last_epoch_ms:,.0f} ms   lag {snapshot.backlog:,}",
             f"   {snapshot.seconds:,.1f} s",
         )
-        return Group(head, table)
+        notes = [Text(f"waiting: {snapshot.waiting}", style="yellow")] if snapshot.waiting else []
+        if snapshot.lost:
+            notes.append(Text(f"{snapshot.lost:,} tuples of interrupted epochs were skipped", style="yellow"))
+        return Group(head, *notes, table)
 
 
 class PlainDisplay:
@@ -138,7 +141,9 @@ class PlainDisplay:
             for line in self._lines(snapshot)
             if line.tuples is not None
         )
-        return f"epoch {snapshot.epoch} lag {snapshot.backlog} {counts}"
+        lost = f" lost {snapshot.lost}" if snapshot.lost else ""
+        waiting = f" waiting: {snapshot.waiting}" if snapshot.waiting else ""
+        return f"epoch {snapshot.epoch} lag {snapshot.backlog} {counts}{lost}{waiting}"
 
 
 class JsonDisplay:
@@ -179,6 +184,8 @@ class JsonDisplay:
                 "tuples": tuples,
                 "delivered": snapshot.delivered,
                 "malformed": snapshot.malformed,
+                "lost": snapshot.lost,
+                "waiting": snapshot.waiting,
                 **more,
             }
         )

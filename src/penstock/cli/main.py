@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from penstock import __version__
+from penstock.cli.chaos import chaos
 from penstock.cli.convert import convert
+from penstock.cli.epochs import epochs
 from penstock.cli.init import init
 from penstock.cli.listing import list_kinds
 from penstock.cli.plan import plan
@@ -32,6 +34,8 @@ app.command()(run)
 app.command()(validate)
 app.command()(plan)
 app.command()(test)
+app.command()(chaos)
+app.command()(epochs)
 app.command()(init)
 app.command()(convert)
 app.command("list")(list_kinds)

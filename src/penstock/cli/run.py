@@ -28,6 +28,13 @@ def run(
         Path | None, typer.Option(help="Where to keep state. By default .penstock/<topology> beside the file.")
     ] = None,
     memory: Annotated[str, typer.Option(help="Memory of Spark's driver.")] = "1g",
+    coordinator: Annotated[
+        str | None,
+        typer.Option(metavar="URL", envvar="PENSTOCK_COORDINATOR",
+                     help="Where the epoch log is kept, for example `zookeeper://host:2181/penstock`. "
+                     "By default a file beside the other state."),
+    ] = None,
+    scratch: Annotated[Path | None, typer.Option(hidden=True, help="All sinks write into this folder instead.")] = None,
 ) -> None:
     """Run a topology to the end of bounded input, or until Ctrl-C.
 
@@ -41,7 +48,14 @@ def run(
     from penstock.runtime.tally import tally
     from penstock.spark.session import default_master
 
-    settings = RunSettings(master=master or default_master(), state=state, fresh=fresh, memory=memory)
+    settings = RunSettings(
+        master=master or default_master(),
+        state=state,
+        fresh=fresh,
+        memory=memory,
+        coordinator=coordinator,
+        scratch=scratch,
+    )
     running = Run(topology, settings)
     with choose_display(topology, functools.partial(tally, running.plan), as_json) as display:
         running.start(say=display.say, show=display.rows)
@@ -54,4 +68,6 @@ def run(
         epochs = outcome.progress.epoch
         after = f"after {epochs} epoch{'' if epochs == 1 else 's'}, {seconds:.1f} s"
         how = f"done {after}" if outcome.ended else f"stopped {after}; the same command goes on from here"
+        if outcome.progress.lost:
+            how += f"; {outcome.progress.lost} tuples of interrupted epochs were skipped, as at-most-once promises"
         display.end(outcome.progress, how)

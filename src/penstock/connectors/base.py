@@ -17,12 +17,15 @@ from typing import Any, ClassVar, Literal
 import pyarrow as pa
 
 from penstock.topology.catalogue import Kind
+from penstock.topology.model import Delivery
 from penstock.topology.schema import Schema
 
 Offset = dict[str, Any]
 """How far a source has been read: JSON of strings, integers, booleans and nested objects. No floats."""
 
 Encoding = Literal["columns", "json", "csv", "text"]
+
+EVERY_GUARANTEE = frozenset(Delivery)
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,9 @@ class SinkConnector(abc.ABC):
     encoding: Encoding = "columns"
     """How rows reach `stage`: as their columns, or as one column `line` of text (with its newline)
     that Spark has encoded natively."""
+    keeps: ClassVar[frozenset[Delivery]] = frozenset({Delivery.AT_MOST_ONCE, Delivery.AT_LEAST_ONCE})
+    """The guarantees it can keep. A sink of your own may add exactly-once (`keeps = EVERY_GUARANTEE`) when its
+    `commit` recognises an epoch that it committed before, also after a crash in the middle of it."""
 
     @classmethod
     @abc.abstractmethod
@@ -178,3 +184,14 @@ class SinkConnector(abc.ABC):
 
     def close(self) -> None:
         """Let go of whatever `open` took hold of."""
+
+    def redirected(self, folder: Path) -> SinkConnector | None:
+        """The same sink writing into the scratch folder `folder`; None when it cannot. For rehearsals."""
+        return None
+
+    def read_back(self) -> Iterator[pa.RecordBatch]:
+        """Everything committed so far, in order, so that two runs can be compared.
+
+        Raises NotImplementedError where what was written cannot be read again.
+        """
+        raise NotImplementedError

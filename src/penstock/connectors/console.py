@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from penstock.connectors.base import Place, SinkConnector, Staged
+from penstock.connectors.base import EVERY_GUARANTEE, Place, SinkConnector, Staged
 from penstock.connectors.memory import discard_staged, require_flag, rows_of, stage_table, staged_table
 from penstock.errors import ConnectorError, TopologyError
 from penstock.topology.catalogue import Kind, Option
+from penstock.topology.model import Delivery
 
 FORMATS = ("table", "json")
 
@@ -46,6 +47,8 @@ class ConsoleSink(SinkConnector):
 
     A terminal cannot be asked what it has shown: after a restart, an epoch that was shown but not
     recorded as done is shown again. Holds at most `limit` rows of each task, however many there are.
+
+    It goes with every guarantee, because it gives none: it shows, and keeps nothing that could be wrong later.
     """
 
     describe: ClassVar[Kind] = Kind(
@@ -54,6 +57,8 @@ class ConsoleSink(SinkConnector):
         (Option("limit", "integer", "How many rows of an epoch are shown.", default=20, minimum=1),
          Option("format", "choice", "How rows are shown; default: table on a terminal, json in a pipe.",
                 choices=FORMATS)))
+
+    keeps: ClassVar[frozenset[Delivery]] = EVERY_GUARANTEE
 
     topology: str
     name: str

@@ -27,9 +27,10 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.connectors.base import Encoding, Place, SinkConnector, Staged
+from penstock.connectors.base import EVERY_GUARANTEE, Encoding, Place, SinkConnector, Staged
 from penstock.errors import ConnectorError, TopologyError
 from penstock.topology.catalogue import REQUIRED, Kind, Option
+from penstock.topology.model import Delivery
 
 FORMATS = ("json", "csv", "parquet")
 FORMAT_OF_EXTENSION = {".jsonl": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
@@ -68,6 +69,8 @@ class FileSink(SinkConnector):
          Option("header", "boolean", "Whether CSV begins with the column names.", default=True),
          Option("overwrite", "boolean", "Replace what is there even if something else wrote it; in a folder, "
                 "its files of this format.", default=False)))
+
+    keeps: ClassVar[frozenset[Delivery]] = EVERY_GUARANTEE
 
     topology: str
     name: str
@@ -143,6 +146,21 @@ class FileSink(SinkConnector):
         with suppress(OSError):
             self._staging.rmdir()
             self._staging.parent.rmdir()
+
+    def redirected(self, folder: Path) -> FileSink:
+        path = folder / self.name / self.path.name
+        return replace(self, path=path, shown=str(path), overwrite=True)
+
+    def read_back(self) -> Iterator[pa.RecordBatch]:
+        """The lines of the text formats, without the header; the rows of Parquet."""
+        whole = sorted(self.path.glob("epoch-*")) if self.folder else [self.path]
+        for path in (path for path in whole if path.exists()):
+            if self.format == "parquet":
+                yield from pq.read_table(path).to_batches()
+            else:
+                lines = path.read_text(encoding="utf-8").splitlines()
+                rows = lines[1:] if self._csv_header() or (self.format == "csv" and self.header) else lines
+                yield pa.RecordBatch.from_pydict({"line": pa.array(rows, pa.string())})
 
     @property
     def _staging(self) -> Path:

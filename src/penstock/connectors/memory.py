@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from penstock.connectors.base import Place, SinkConnector, Staged
+from penstock.connectors.base import EVERY_GUARANTEE, Place, SinkConnector, Staged
 from penstock.errors import ConnectorError, TopologyError
 from penstock.topology.catalogue import Kind, Option
+from penstock.topology.model import Delivery
 
 INLINE_LIMIT = 64 * 1024
 """Rows of up to this many bytes travel inside `Staged.detail`; larger ones wait in a file."""
@@ -39,6 +40,9 @@ class MemorySink(SinkConnector):
         "memory", "sink", "Collect tuples in this process, for tests and notebooks.",
         Option("memory", "boolean", "Nothing, or true.", default=True))
 
+    keeps: ClassVar[frozenset[Delivery]] = EVERY_GUARANTEE
+    """What it keeps goes with the process, and so does everything that could contradict it."""
+
     topology: str
     name: str
 
@@ -52,6 +56,10 @@ class MemorySink(SinkConnector):
         """The rows committed so far, in order; none for a sink that was never opened."""
         collected = _store.get((topology, sink), _Collected())
         return [row for table in collected.tables for row in rows_of(table)]
+
+    def read_back(self) -> Iterator[pa.RecordBatch]:
+        for table in _store.get((self.topology, self.name), _Collected()).tables:
+            yield from table.to_batches()
 
     def open(self, fresh: bool) -> None:
         if fresh:

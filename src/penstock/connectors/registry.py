@@ -15,6 +15,7 @@ from penstock.connectors.generator import GeneratorSource
 from penstock.connectors.memory import MemorySink
 from penstock.connectors.rows import RowsSource
 from penstock.connectors.spout import SpoutSource
+from penstock.connectors.sql_sink import SqlSink
 from penstock.errors import TopologyError
 from penstock.topology.catalogue import REQUIRED, Catalogue, Kind, Option, Role, operator_kinds
 from penstock.topology.code import load_user_object
@@ -27,7 +28,7 @@ SOURCES: Mapping[str, type[SourceConnector]] = {
     source.describe.name: source for source in (FileSource, GeneratorSource, SpoutSource, RowsSource)}
 
 SINKS: Mapping[str, type[SinkConnector]] = {
-    sink.describe.name: sink for sink in (FileSink, ConsoleSink, MemorySink)}
+    sink.describe.name: sink for sink in (FileSink, SqlSink, ConsoleSink, MemorySink)}
 
 CUSTOM = "custom"
 """The kind of a user's own connector; it takes any option, and hands it to the class."""

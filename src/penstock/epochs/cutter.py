@@ -33,8 +33,11 @@ def cut_next_epoch(
     sources: Mapping[str, Cuttable],
     limit: int,
     time_ms: int,
+    tick: bool = False,
 ) -> EpochRecord | None:
     """The record of `epoch`, which begins at `starts`; None while there is nothing to process.
+
+    With `tick` it is cut although every source is idle, so that time goes on: windows close, timers fire.
 
     When every source has ended the epoch is cut even if it is empty: it carries the mark `last`, by
     which every replica knows that it is done.
@@ -43,7 +46,7 @@ def cut_next_epoch(
     tuples = {name: cut.tuples for name, cut in cuts.items()}
     last = all(cut.ended for cut in cuts.values())
     moved = any(cuts[name].end != starts[name] for name in cuts)
-    if not moved and not last:
+    if not (moved or last or tick):
         return None
     ends = {name: cut.end for name, cut in cuts.items()}
     return EpochRecord(epoch, time_ms, ends, tuples, sum(cut.backlog for cut in cuts.values()), last)

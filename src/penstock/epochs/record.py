@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 SEQUENCE_BITS = 40
@@ -25,6 +25,10 @@ class EpochRecord:
     """About how many tuples were waiting behind this epoch when it was cut."""
     last: bool = False
     """True when every source has come to its end."""
+    shed: Mapping[str, float] = field(default_factory=dict)
+    """The fraction of each source's tuples that is dropped, where any is."""
+    seed: int = 0
+    """What decides which ones: every replica drops the same."""
 
     def to_json(self) -> str:
         return json.dumps(
@@ -35,6 +39,7 @@ class EpochRecord:
                 "tuples": self.tuples,
                 "backlog": self.backlog,
                 "last": self.last,
+                **({"shed": self.shed, "seed": self.seed} if self.shed else {}),
             },
             separators=(",", ":"),
         )

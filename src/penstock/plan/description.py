@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -21,6 +22,9 @@ from penstock.topology.model import (
 )
 
 Node = Source | Operator | Sink
+
+_PASSWORD = re.compile(r"(?<=://)([^/@\s]*:)[^/@\s]*(?=@)")
+"""The password in an address such as `postgresql://user:password@host/db`."""
 
 
 class Role(StrEnum):
@@ -100,4 +104,4 @@ def _connector(kind: str, options: Mapping[str, Any]) -> str:
         case list() | tuple():
             return f"{kind} {', '.join(str(each) for each in argument)}"
         case _:
-            return f"{kind} {argument}"
+            return f"{kind} " + _PASSWORD.sub(r"\1***", str(argument))

@@ -1,35 +1,64 @@
-"""Commit epochs at the sinks, each once, in order."""
+"""Commit epochs at the sinks, in order, and as often as the topology's delivery allows.
+
+    exactly-once, at-least-once   sinks, then our record, then Spark's commit log: a crash in between does the epoch
+                                  again, and sinks that know their epochs find it done
+    at-most-once                  our record that it is begun, then the sinks: an epoch that a crash interrupts is
+                                  never begun again, and its tuples are counted as lost
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from penstock.connectors.base import SinkConnector, Staged
+from penstock.epochs.log import EpochLog
 from penstock.epochs.record import EpochRecord
+from penstock.errors import CoordinationError
+from penstock.runtime.checkpoint import newest_epoch
+from penstock.runtime.moments import Moment, reach
 from penstock.runtime.progress import Progress
-from penstock.runtime.state_folder import Committed, StateFolder
+from penstock.runtime.state_folder import StateFolder
+from penstock.spark.epoch_job import RunEpoch
 from penstock.spark.epoch_source import offset_epoch
 from penstock.spark.malformed import collect_malformed
 from penstock.spark.staging import LINE
+from penstock.topology.model import Delivery
+
+_RECORDS_KEPT = 100
+"""How many records stay in the log behind the slowest replica: Spark may go back by a few, people look at more."""
+_EPOCHS_BETWEEN_NOTES = 20
+
+REPLICA = "0"
 
 
 @dataclass
 class Committer:
-    """Called by Spark with every micro-batch of staged rows; see `__call__`."""
+    """Called by Spark with every micro-batch; see `__call__`."""
 
+    delivery: Delivery
     state: StateFolder
+    log: EpochLog
     sinks: dict[str, SinkConnector]
     dead_letters: SinkConnector
     progress: Progress
+    run_epoch: RunEpoch
     failure: BaseException | None = None
     finished_batch: int | None = None
     """The micro-batch that held the last epoch, once it is committed."""
+    _in_flight: int = field(init=False, default=0)
+    """The last epoch that was begun before this start."""
+
+    def __post_init__(self) -> None:
+        self._committed = self.state.committed()
+        newest = newest_epoch(self.state.checkpoint)
+        self._in_flight = max(self._committed.begun, 0 if newest is None else newest.epoch)
+        self.progress.lost(self._committed.lost_tuples)
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Run the epoch (one Spark job), then commit it at every sink."""
@@ -41,21 +70,55 @@ class Committer:
 
     def _commit(self, batch: DataFrame, batch_id: int) -> None:
         record = self._record_of(batch_id)
+        reach(Moment.AFTER_OFFSETS, record.epoch)
         began = time.monotonic()
-        staged = _collect(batch, list(self.sinks))
+        staged = dict(zip(self.sinks, self.run_epoch(batch, sum(record.tuples.values())), strict=True))
         malformed, letters = collect_malformed(self.state.path, record.epoch)
-        if record.epoch > self.state.committed().epoch:
-            for name, sink in self.sinks.items():
-                sink.commit(record.epoch, staged[name])
-            if letters:
-                self._bury(record.epoch, letters)
-            self.state.record(Committed(record.epoch, record.last))
+        if self._is_due(record):
+            self._deliver(record, staged, letters)
         else:
-            for name, sink in self.sinks.items():
-                sink.abort(staged[name])
+            self._leave_out(record, staged)
+        reach(Moment.BEFORE_COMMIT_LOG, record.epoch)
         self._count(record, staged, malformed, began)
+        self._note_progress(record.epoch)
         if record.last:
             self.finished_batch = batch_id
+
+    def _is_due(self, record: EpochRecord) -> bool:
+        if self.delivery is Delivery.AT_MOST_ONCE:
+            return record.epoch > max(self._in_flight, self._committed.epoch)
+        return record.epoch > self._committed.epoch
+
+    def _deliver(self, record: EpochRecord, staged: dict[str, list[Staged]], letters: list[str]) -> None:
+        if self.delivery is Delivery.AT_MOST_ONCE:
+            self._committed = replace(self._committed, begun=record.epoch)
+            self.state.record(self._committed)
+        for number, (name, sink) in enumerate(self.sinks.items()):
+            if number == 1:
+                reach(Moment.BETWEEN_SINKS, record.epoch)
+            sink.commit(record.epoch, staged[name])
+        if letters:
+            self._bury(record.epoch, letters)
+        if len(self.sinks) == 1:
+            reach(Moment.BETWEEN_SINKS, record.epoch)
+        self._committed = replace(self._committed, epoch=record.epoch, ended=record.last)
+        self.state.record(self._committed)
+
+    def _leave_out(self, record: EpochRecord, staged: dict[str, list[Staged]]) -> None:
+        """The epoch was delivered before, or may have been: its rows are thrown away."""
+        for name, sink in self.sinks.items():
+            sink.abort(staged[name])
+        if record.epoch > self._committed.epoch:
+            lost = self._committed.lost_tuples + sum(record.tuples.values())
+            self._committed = replace(
+                self._committed,
+                epoch=record.epoch,
+                ended=record.last,
+                lost_epochs=self._committed.lost_epochs + 1,
+                lost_tuples=lost,
+            )
+            self.state.record(self._committed)
+            self.progress.lost(lost)
 
     def _record_of(self, batch_id: int) -> EpochRecord:
         # The offset log says which epoch this is: a state repartition adds a batch of its own, so counting
@@ -72,20 +135,15 @@ class Committer:
         took = (time.monotonic() - began) * 1000
         self.progress.epoch_committed(record.epoch, record.backlog, took, delivered, malformed)
 
+    def _note_progress(self, epoch: int) -> None:
+        """Now and then tell the log how far this replica is, so that old records can go."""
+        if epoch % _EPOCHS_BETWEEN_NOTES == 0:
+            # If the coordinator is away, the next time is soon enough.
+            with contextlib.suppress(CoordinationError):
+                self.log.note_progress(REPLICA, epoch)
+                self.log.forget_unneeded(_RECORDS_KEPT)
+
     def _bury(self, epoch: int, letters: list[str]) -> None:
         lines = pa.array([json.dumps({"epoch": epoch, **json.loads(letter)}) + "\n" for letter in letters])
         rows = pa.RecordBatch.from_arrays([lines], names=[LINE])
         self.dead_letters.commit(epoch, [self.dead_letters.stage(iter([rows]))])
-
-
-def _collect(batch: DataFrame, names: list[str]) -> dict[str, list[Staged]]:
-    """Run the epoch and bring back what its tasks staged, by sink and in task order.
-
-    `collectAsList` through the gateway: for these few rows it is faster than Spark's socket to Python.
-    """
-    rows: list[Any] = list(batch._jdf.collectAsList())
-    staged: dict[str, list[tuple[int, Staged]]] = {name: [] for name in names}
-    for row in rows:
-        detail = json.loads(row.getString(3))
-        staged[names[row.getInt(0)]].append((row.getInt(1), Staged(row.getLong(2), detail)))
-    return {name: [item for _, item in sorted(items, key=lambda pair: pair[0])] for name, items in staged.items()}

@@ -22,6 +22,10 @@ class Snapshot:
     """Tuples committed at each sink."""
     malformed: dict[str, int]
     last_epoch_ms: float
+    lost: int = 0
+    """Tuples of epochs that were skipped, as at-most-once allows."""
+    waiting: str | None = None
+    """Why no epoch can be cut at the moment."""
 
 
 @dataclass
@@ -35,6 +39,8 @@ class Progress:
     _epoch: int = 0
     _backlog: int = 0
     _last_epoch_ms: float = 0.0
+    _lost: int = 0
+    _waiting: str | None = None
     _started: float = field(default_factory=time.monotonic)
 
     def begin(self) -> None:
@@ -53,6 +59,15 @@ class Progress:
             _add(self._delivered, delivered)
             _add(self._malformed, malformed)
 
+    def lost(self, tuples: int) -> None:
+        """So many tuples were in flight at a crash, all in all."""
+        with self._lock:
+            self._lost = tuples
+
+    def waits_for(self, why: str | None) -> None:
+        """The run waits, or goes on again when there is no reason."""
+        self._waiting = why
+
     def snapshot(self) -> Snapshot:
         with self._lock:
             return Snapshot(
@@ -63,6 +78,8 @@ class Progress:
                 dict(self._delivered),
                 dict(self._malformed),
                 self._last_epoch_ms,
+                self._lost,
+                self._waiting,
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -17,21 +18,26 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.connectors.base import Place, SinkConnector, SourceConnector
 from penstock.connectors.console import ConsoleSink, EpochRows
 from penstock.connectors.registry import sink_connector, source_connector
-from penstock.coordination.sqlite import SqliteCoordinator
-from penstock.errors import DeliveryError, PenstockError
-from penstock.plan.graph import Plan, build_plan
+from penstock.coordination.opening import open_coordinator
+from penstock.epochs.log import EpochLog
+from penstock.errors import DeliveryError, PenstockError, TopologyError
+from penstock.plan.graph import Plan, Share, build_plan
 from penstock.plan.pruning import columns_read
 from penstock.plan.rewrites import rewrite
+from penstock.plan.small_epochs import output_is_bounded, sources_to_read_ahead
+from penstock.runtime import checkpoint, compatibility
 from penstock.runtime.committer import Committer
 from penstock.runtime.metrics import OperatorCounts
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.state_folder import StateFolder
 from penstock.spark.arrow_stage import map_batches
 from penstock.spark.code_shipping import ship_code
-from penstock.spark.epoch_source import STOP_KEY, ReadSettings, coordinator_file
+from penstock.spark.epoch_job import RunEpoch, run_small_here, run_staged
+from penstock.spark.epoch_source import SMALL_EPOCH_TUPLES, ReadSettings
 from penstock.spark.faults import fault_in
 from penstock.spark.lowering import Lowering, lower_plan
 from penstock.spark.session import SessionSettings, cores_of, default_master, start_session
+from penstock.spark.signals import Signals
 from penstock.spark.staging import STAGED_SCHEMA, StagingStage
 from penstock.spark.warm_up import warm_up
 from penstock.topology.model import FrozenOptions, Sink, StreamRef, Topology
@@ -48,6 +54,10 @@ class RunSettings:
     """Where to keep state; by default `.penstock/<topology>` beside the topology's file."""
     fresh: bool = False
     """Forget an interrupted run instead of going on from it."""
+    coordinator: str | None = None
+    """Where the epoch log is kept: `zookeeper://host:port/root`. By default a file in the state folder."""
+    scratch: Path | None = None
+    """For rehearsals: the folder into which all sinks write instead."""
     metrics: bool = True
     memory: str = "1g"
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -73,6 +83,7 @@ class Run:
         self.state = StateFolder.of(topology, self.settings.state)
         self.resumed_from = 0
         self._id = uuid.uuid4().hex
+        self._signals = Signals(self.state.path, self._id)
         self._resources = ExitStack()
         """What must be let go of at the end, last taken first."""
         self._stopping = False
@@ -101,7 +112,7 @@ class Run:
         say: Callable[[str], None],
         show: Callable[[EpochRows], None] | None,
     ) -> None:
-        self._prepare_state()
+        self._prepare_state(say)
         self._sources = self._make_sources()
         for source in self._sources.values():
             source.schema()
@@ -125,7 +136,7 @@ class Run:
         session = spark or own
         assert session is not None
         try:
-            rows = self.staged_rows(session)
+            rows = map_batches(self.tagged_rows(session), self._staging(), STAGED_SCHEMA)
             jvm: Any = session._jvm
             return str(jvm.PythonSQLUtils.explainString(rows._jdf.queryExecution(), "simple"))
         finally:
@@ -136,6 +147,7 @@ class Run:
         """Until the input ends, `stop` is called, or something fails; `look` sees the progress."""
         try:
             while not self._over():
+                self.progress.waits_for(self._signals.why_away())
                 look(self.progress.snapshot())
             if self.settings.metrics:
                 self._counts.settle(self._query)
@@ -145,20 +157,44 @@ class Run:
 
     def stop(self) -> None:
         """Cut no further epoch; `wait` returns when the one in flight is committed."""
-        if not self._stopping:
-            self._stopping = True
-            coordinator = SqliteCoordinator(coordinator_file(self.state.path))
-            coordinator.create_if_absent(STOP_KEY + self._id, "stop")
-            coordinator.close()
+        self._stopping = True
+        self._signals.want_stop()
 
     # -- before ---------------------------------------------------------------------------------
 
-    def _prepare_state(self) -> None:
+    def _prepare_state(self, say: Callable[[str], None]) -> None:
+        """Go on from what an earlier run left, or start anew; the coordinator must answer for either."""
         committed = self.state.committed()
-        if self.settings.fresh or committed.ended:
+        anew = self.settings.fresh or committed.ended
+        if anew:
             self.state.clear()
             committed = self.state.committed()
         self.resumed_from = committed.epoch
+        coordinator = open_coordinator(self._coordinator_address())
+        self._resources.callback(coordinator.close)
+        self._log = EpochLog(coordinator)
+        if anew:
+            self._log.clear()
+        checkpoint.mend(self.state.checkpoint, say)
+        self._refuse_changes()
+        self._resources.callback(self._signals.clear)
+
+    def _coordinator_address(self) -> str:
+        return self.state.coordinator_for(self.topology, self.settings.coordinator)
+
+    def _refuse_changes(self) -> None:
+        """A checkpoint is useful only to a topology that still has the same sources and state."""
+        new = compatibility.shape_of(self.topology, self._state_partitions())
+        if checkpoint.newest_epoch(self.state.checkpoint) is not None and self.state.shape.exists():
+            changed = compatibility.changes(json.loads(self.state.shape.read_text()), new)
+            if changed:
+                listed = "\n".join(f"  {change}" for change in changed)
+                raise TopologyError(
+                    f"topology '{self.topology.name}' has changed since its epoch {self.resumed_from}, and what it "
+                    f"remembers in {self.state.path} does not fit any more:\n{listed}\n"
+                    "  change it back to go on from there, or start anew with --fresh"
+                )
+        self.state.shape.write_text(json.dumps(new))
 
     def _place(self, name: str) -> Place:
         return Place(self.topology.name, name, self.topology.folder.absolute())
@@ -170,6 +206,8 @@ class Run:
         self._sinks: dict[str, SinkConnector] = {}
         for item in self.topology.sinks:
             sink = sink_connector(item, self._place(item.name))
+            if self.settings.scratch is not None:
+                sink = sink.redirected(self.settings.scratch) or sink
             if isinstance(sink, ConsoleSink) and show is not None:
                 sink = sink.writing_to(show)
             self._sinks[item.name] = sink
@@ -180,6 +218,8 @@ class Run:
         letters = self.topology.dead_letters or f"dead-letters/{self.topology.name}.jsonl"
         burial = Sink("dead-letters", StreamRef(""), "file", FrozenOptions(file=letters, format="json"))
         self._dead_letters = sink_connector(burial, self._place(burial.name))
+        if self.settings.scratch is not None:
+            self._dead_letters = self._dead_letters.redirected(self.settings.scratch) or self._dead_letters
         for sink in self._sinks.values():
             sink.open(fresh)
         if any(source.on_malformed == "dead-letter" for source in self.topology.sources):
@@ -202,22 +242,23 @@ class Run:
 
     # -- the query ------------------------------------------------------------------------------
 
-    def staged_rows(self, spark: SparkSession) -> DataFrame:
-        """The whole topology as one streaming DataFrame: what its tasks staged for the sinks."""
+    def tagged_rows(self, spark: SparkSession) -> DataFrame:
+        """The whole topology as one streaming DataFrame: the rows of all sinks, each with its sink's number."""
         read = ReadSettings(
             topology=self.topology.name,
             folder=str(self.topology.folder.absolute()),
             state=str(self.state.path),
+            coordinator=self._coordinator_address(),
             run=self._id,
             sources=self.topology.sources,
             max_tuples=self.topology.epoch.max_tuples,
             parallelism=cores_of(self.settings.master),
+            alone=len(self.topology.sources) == 1 and not any(isinstance(step, Share) for step in self.plan.steps),
+            tick=self.topology.epoch.tick,
             columns=self._columns_to_read(),
+            read_ahead=sources_to_read_ahead(self.plan),
         )
-        lowering = Lowering(spark, self.plan, read, self._sinks, self.settings.metrics)
-        rows = lower_plan(lowering)
-        stage = StagingStage.of(self._sinks.values(), self.topology.folder.absolute())
-        return map_batches(rows, stage, STAGED_SCHEMA)
+        return lower_plan(Lowering(spark, self.plan, read, self._sinks, self.settings.metrics))
 
     def _columns_to_read(self) -> dict[str, list[str]]:
         """The columns of each source of which not all are read; at least one, to count tuples by."""
@@ -229,13 +270,27 @@ class Run:
                 chosen[name] = [column for column in columns if column.lower() in wanted] or [columns[0]]
         return chosen
 
+    def _delivery(self, spark: SparkSession) -> tuple[DataFrame, RunEpoch]:
+        """The streaming DataFrame, and how to run one epoch of it."""
+        rows = self.tagged_rows(spark)
+        stage = self._staging()
+        number = len(self._sinks)
+        if output_is_bounded(self.plan):
+            return rows, run_small_here(spark, stage, number, SMALL_EPOCH_TUPLES, self.state.path)
+        return map_batches(rows, stage, STAGED_SCHEMA), run_staged(number)
+
+    def _staging(self) -> StagingStage:
+        return StagingStage.of(self._sinks.values(), self.topology.folder.absolute())
+
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
-        rows = self.staged_rows(spark)
+        rows, run_epoch = self._delivery(spark)
         self._counts = OperatorCounts(self.plan, self.progress)
         if self.settings.metrics and self._counts.needed:
             spark.streams.addListener(self._counts)
             self._resources.callback(spark.streams.removeListener, self._counts)
-        self._committer = Committer(self.state, self._sinks, self._dead_letters, self.progress)
+        self._committer = Committer(
+            self.topology.delivery, self.state, self._log, self._sinks, self._dead_letters, self.progress, run_epoch
+        )
         writer = rows.writeStream.foreachBatch(self._committer)
         interval = self.topology.epoch.interval
         return (

@@ -1,9 +1,10 @@
 """The folder where a topology keeps what it must remember between two starts.
 
     .penstock/<topology>/
-      coordinator.sqlite   the epoch log
+      coordinator.sqlite   the embedded coordinator: the epoch log
       checkpoint/          Spark's offset log, commit log and state
       committed            the last epoch whose sinks are committed
+      shape                what of the topology the checkpoint depends on
       holder               who is running it, locked while it runs
       malformed/           malformed records on their way to the driver
       logs/                Spark's log and what custom code printed
@@ -34,6 +35,11 @@ class Committed:
     epoch: int = 0
     ended: bool = False
     """True when the last epoch of a bounded input is committed."""
+    begun: int = 0
+    """With at-most-once, the last epoch whose delivery was begun: it is never begun again."""
+    lost_epochs: int = 0
+    lost_tuples: int = 0
+    """What at-most-once has cost so far: tuples of epochs that were in flight at a crash."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,22 @@ class StateFolder:
     @property
     def checkpoint(self) -> Path:
         return self.path / "checkpoint"
+
+    @property
+    def coordinator(self) -> str:
+        """The address of the embedded coordinator."""
+        return f"sqlite:{self.path / 'coordinator.sqlite'}"
+
+    def coordinator_for(self, topology: Topology, given: str | None) -> str:
+        """The coordinator's address: what the user gave, or the embedded one."""
+        if given is None:
+            return self.coordinator
+        # One server serves many topologies; a file serves one.
+        return f"{given.rstrip('/')}/{topology.name}" if given.startswith("zookeeper:") else given
+
+    @property
+    def shape(self) -> Path:
+        return self.path / "shape"
 
     @property
     def logs(self) -> Path:
@@ -68,9 +90,9 @@ class StateFolder:
 
     def clear(self) -> None:
         """Forget everything but the logs."""
-        for name in ("checkpoint", "malformed"):
+        for name in ("checkpoint", "malformed", "failures", "rounds"):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        for pattern in ("coordinator.sqlite*", "committed", ".committed"):
+        for pattern in ("coordinator.sqlite*", "committed", ".committed", "shape", "stop-*", "coordinator-away-*"):
             for file in self.path.glob(pattern):
                 file.unlink()
 

@@ -18,18 +18,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit
+from pyspark.sql.datasource_internal import _SimpleStreamReaderWrapper
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
 from penstock.connectors.base import Chunk, Place, Slice, SourceConnector
 from penstock.connectors.registry import source_connector
-from penstock.coordination.sqlite import SqliteCoordinator
+from penstock.coordination.opening import open_coordinator
 from penstock.epochs.cutter import cut_next_epoch
 from penstock.epochs.log import EpochLog
 from penstock.epochs.record import SEQUENCE_BITS, EpochRecord
-from penstock.errors import PenstockError
+from penstock.errors import CoordinationError, PenstockError
 from penstock.spark.faults import WorkerFault
 from penstock.spark.malformed import MalformedLedger
+from penstock.spark.rounds import Rounds
+from penstock.spark.signals import Signals
 from penstock.spark.worker_process import settle_in
 from penstock.topology.model import FrozenOptions, Source
 from penstock.topology.schema import parse_schema
@@ -37,10 +40,11 @@ from penstock.topology.schema import parse_schema
 SEQUENCE = "__seq"
 """The hidden column that orders tuples; see `epochs.record.SEQUENCE_BITS`."""
 
-STOP_KEY = "stop/"
-"""While this entry of a run exists, no further epoch is cut: the run is draining."""
-
 FORMAT = "penstock"
+
+SMALL_EPOCH_TUPLES = 20_000
+_SMALL_EPOCH_BYTES = 8 << 20
+_PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -50,14 +54,22 @@ class ReadSettings:
     topology: str
     folder: str
     state: str
-    """The run's state folder: the coordinator's file and the ledger of malformed records."""
+    """The run's state folder: what its processes tell each other through files."""
+    coordinator: str
+    """The address of the coordinator that holds the epoch log."""
     run: str
     """A fresh id for every start."""
     sources: tuple[Source, ...]
     max_tuples: int
     parallelism: int
+    alone: bool = False
+    """Whether Spark has one reader only: one source, and no fan-out, where it reads a source once a branch."""
+    tick: float = 0.0
+    """Seconds after which an empty epoch is cut; 0: never."""
     columns: Mapping[str, list[str]] = field(default_factory=dict)
     """By source, the columns to read; a source that is not named is read whole."""
+    read_ahead: frozenset[str] = frozenset()
+    """The sources whose small epochs are read by the driver's reader; see `EpochReader.getCache`."""
 
     def to_json(self) -> str:
         sources = [
@@ -70,7 +82,7 @@ class ReadSettings:
             }
             for source in self.sources
         ]
-        return json.dumps({**self.__dict__, "sources": sources})
+        return json.dumps({**self.__dict__, "sources": sources, "read_ahead": sorted(self.read_ahead)})
 
     @classmethod
     def from_json(cls, text: str) -> ReadSettings:
@@ -85,7 +97,7 @@ class ReadSettings:
             )
             for source in fields.pop("sources")
         )
-        return cls(sources=sources, **fields)
+        return cls(sources=sources, read_ahead=frozenset(fields.pop("read_ahead")), **fields)
 
     def connector(self, source: Source) -> SourceConnector:
         connector = source_connector(source, Place(self.topology, source.name, Path(self.folder)))
@@ -112,13 +124,20 @@ class EpochPartition(InputPartition):
         self.part = part
 
 
-class EpochReader(DataSourceStreamReader):
-    """Reads one source of a topology; several readers of a run agree through the epoch log."""
+class EpochReader(_SimpleStreamReaderWrapper):
+    """Reads one source of a topology; several readers of a run agree through the epoch log.
+
+    Of Spark's kinds of reader, only `_SimpleStreamReaderWrapper` may hand over tuples together with the partitions,
+    see `getCache`. Nothing else of it is used.
+    """
+
+    simple_reader: Any = None
 
     def __init__(self, settings: ReadSettings, source: str) -> None:
         self._settings = settings
         self._source = next(item for item in settings.sources if item.name == source)
-        self._round = (0, 0)
+        self._rounds = Rounds(Path(settings.state), settings.run)
+        self._read_ahead: list[pa.RecordBatch] | None = None
 
     # -- on the driver --------------------------------------------------------------------------
 
@@ -128,70 +147,109 @@ class EpochReader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         try:
-            record = None if start["last"] else self._next_epoch(start)
+            record = None if start["last"] else self._answer(start)
         except PenstockError as error:
             raise WorkerFault("connector", str(error)) from error
         return start if record is None else _offset(record)
 
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadAllAvailable()
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """The sinks keep account of what is committed."""
+
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         name = self._source.name
+        self._read_ahead = None
         begin, finish = json.loads(start["ends"])[name], json.loads(end["ends"])[name]
         if begin == finish:
             return []
+        small = name in self._settings.read_ahead and json.loads(end["tuples"])[name] <= SMALL_EPOCH_TUPLES
+        if small:
+            parts = self._slices(begin, finish, 1, end["epoch"])
+            if len(parts) == 1:
+                self._read_ahead = self._read_if_small(parts[0])
+            if self._read_ahead is not None:
+                return parts
+        return self._slices(begin, finish, self._settings.parallelism, end["epoch"])
+
+    def getCache(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[Any] | None:
+        """The tuples of a small epoch, read ahead in this process: no task needs Python to read it."""
+        return None if self._read_ahead is None else iter(self._read_ahead)
+
+    def _slices(
+        self, begin: dict[str, Any], finish: dict[str, Any], parallelism: int, epoch: int
+    ) -> list[EpochPartition]:
         try:
-            parts = self._connectors[name].slices(begin, finish, self._settings.parallelism)
+            parts = self._connectors[self._source.name].slices(begin, finish, parallelism)
         except PenstockError as error:
             raise WorkerFault("connector", str(error)) from error
-        return [EpochPartition(end["epoch"], part) for part in parts]
+        return [EpochPartition(epoch, part) for part in parts]
+
+    def _read_if_small(self, partition: EpochPartition) -> list[pa.RecordBatch] | None:
+        taken, size = [], 0
+        for rows in self.read(partition):
+            size += rows.nbytes
+            if size > _SMALL_EPOCH_BYTES:
+                return None
+            taken.append(rows)
+        return taken
+
+    def _answer(self, start: Mapping[str, Any]) -> EpochRecord | None:
+        """The next epoch, or None while there is none; the same for every source of the micro-batch."""
+        if self._settings.alone:
+            return self._next_epoch(start)
+        answered = self._rounds.next()
+        if answered is None:
+            record = self._next_epoch(start)
+            self._rounds.answer(start["epoch"] if record is None else record.epoch)
+            return record
+        while answered > start["epoch"]:
+            try:
+                return self._log.get(answered)
+            except CoordinationError as error:
+                # The first source has moved on already: there is no way back, so wait.
+                self._signals.coordinator_away(str(error))
+                time.sleep(_PAUSE_SECONDS)
+        return None
 
     def _next_epoch(self, start: Mapping[str, Any]) -> EpochRecord | None:
+        """The next epoch from the log, or cut now; None also while the coordinator cannot be reached."""
+        try:
+            record = self._agree(start)
+        except CoordinationError as error:
+            self._signals.coordinator_away(str(error))
+            return None
+        self._signals.coordinator_back()
+        return record
+
+    def _agree(self, start: Mapping[str, Any]) -> EpochRecord | None:
         epoch = start["epoch"] + 1
         agreed = self._log.get(epoch)
-        if agreed is not None:
+        if agreed is not None or self._signals.stop_wanted():
             return agreed
-        if self._coordinator.get(STOP_KEY + self._settings.run) is not None or not self._may_cut(epoch):
-            return None
+        now = int(time.time() * 1000)
+        tick = self._settings.tick > 0 and now - start["time_ms"] >= self._settings.tick * 1000
         proposal = cut_next_epoch(
-            epoch,
-            json.loads(start["ends"]),
-            self._connectors,
-            self._settings.max_tuples,
-            int(time.time() * 1000),
+            epoch, json.loads(start["ends"]), self._connectors, self._settings.max_tuples, now, tick
         )
         return None if proposal is None else self._log.propose(proposal)
-
-    def _may_cut(self, epoch: int) -> bool:
-        """Whether this reader is the one of its round that decides if the epoch is cut now.
-
-        Spark asks every source once for each micro-batch. If one source answered 'nothing' and the
-        next one cut an epoch a moment later, one micro-batch would mix two epochs: so the first to
-        be asked decides for all.
-        """
-        if len(self._settings.sources) == 1:
-            return True
-        current, asked = self._round
-        self._round = (epoch, asked + 1 if current == epoch else 0)
-        key = f"round/{self._settings.run}/{epoch}/{self._round[1]}"
-        decided_by = self._coordinator.create_if_absent(key, self._source.name)
-        if self._round[1] > 0 and decided_by == self._source.name:
-            self._coordinator.delete(f"round/{self._settings.run}/{epoch}/{self._round[1] - 1}")
-        return decided_by == self._source.name
 
     @cached_property
     def _connectors(self) -> dict[str, SourceConnector]:
         return {source.name: self._settings.connector(source) for source in self._settings.sources}
 
     @cached_property
-    def _coordinator(self) -> SqliteCoordinator:
-        return SqliteCoordinator(coordinator_file(Path(self._settings.state)))
+    def _log(self) -> EpochLog:
+        return EpochLog(open_coordinator(self._settings.coordinator))
 
     @cached_property
-    def _log(self) -> EpochLog:
-        return EpochLog(self._coordinator)
+    def _signals(self) -> Signals:
+        return Signals(Path(self._settings.state), self._settings.run)
 
     # -- on the executors -----------------------------------------------------------------------
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, EpochPartition)
         settle_in()
         connector = self._settings.connector(self._source)
@@ -209,12 +267,12 @@ class EpochReader(DataSourceStreamReader):
 
     def __getstate__(self) -> dict[str, Any]:
         # What is cached holds an open database: the executors make their own.
-        return {"_settings": self._settings, "_source": self._source, "_round": self._round}
-
-
-def coordinator_file(state: Path) -> Path:
-    """Where the embedded coordinator keeps its entries."""
-    return state / "coordinator.sqlite"
+        return {
+            "_settings": self._settings,
+            "_source": self._source,
+            "_rounds": self._rounds,
+            "_read_ahead": None,
+        }
 
 
 def offset_epoch(offset: str) -> tuple[int, EpochRecord]:

@@ -22,6 +22,8 @@ class Java:
 
     path: Path
     version: int
+    build: str = ""
+    """All it says of itself."""
 
 
 def check_java(environ: Mapping[str, str] = os.environ) -> Java:
@@ -37,7 +39,7 @@ def check_java(environ: Mapping[str, str] = os.environ) -> Java:
     if version < OLDEST:
         raise MachineError(f"{java} is Java {version}, and Spark 4.3 needs {OLDEST} or later: {_INSTALL}, "
                            "or point JAVA_HOME at one")
-    return Java(java, version)
+    return Java(java, version, said)
 
 
 def java_version(said: str) -> int | None:

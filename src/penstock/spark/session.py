@@ -13,8 +13,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from penstock.spark.class_archive import archive_options
 from penstock.spark.epoch_source import EpochDataSource
 from penstock.spark.java import Java, check_java
+from penstock.spark.zygote import zygote_launcher
 
 _STREAMING = "spark.sql.streaming."
 
@@ -97,16 +99,21 @@ def cores_of(master: str) -> int:
 def start_session(settings: SessionSettings) -> SparkSession:
     """A session for one topology; raises MachineError when this machine cannot run Spark."""
     java = check_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = zygote_launcher() if _is_local(settings.master) else sys.executable
     os.environ.setdefault("JAVA_HOME", str(java.path.resolve().parents[1]))
     settings.logs.mkdir(parents=True, exist_ok=True)
     conf = _configuration(settings, java)
     _redirect_gateway(conf, settings.logs / "workers.log")
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.dataSource.register(EpochDataSource)
-    if settings.master.startswith("local"):
+    if _is_local(settings.master):
         _leave_out_checksum_files(session)
     return session
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local")
 
 
 def _leave_out_checksum_files(session: SparkSession) -> None:
@@ -124,16 +131,17 @@ def _configuration(settings: SessionSettings, java: Java) -> SparkConf:
     log_configuration = settings.logs / "log4j2.properties"
     log_configuration.write_text(_LOG_CONFIGURATION.format(level="warn", file=settings.logs / "spark.log"))
     values = dict(ALWAYS)
-    if settings.master.startswith("local"):
+    options = [values["spark.driver.extraJavaOptions"], f"-Dlog4j2.configurationFile={log_configuration}"]
+    if _is_local(settings.master):
         values |= ON_LOCAL_DISK
-    # A plain vfork starts those `chmod`s without Java's helper process: 16 ms a log entry became 11.
-    launch = "-Djdk.lang.Process.launchMechanism=VFORK " if java.version <= NEWEST_WITH_VFORK else ""
+        options += archive_options(java)
+    if java.version <= NEWEST_WITH_VFORK:
+        # A plain vfork starts those `chmod`s without Java's helper process: 16 ms a log entry became 11.
+        options.append("-Djdk.lang.Process.launchMechanism=VFORK")
     values |= {
         "spark.driver.memory": settings.memory,
         "spark.sql.shuffle.partitions": str(settings.state_partitions),
-        "spark.driver.extraJavaOptions": (
-            f"{values['spark.driver.extraJavaOptions']} {launch}-Dlog4j2.configurationFile={log_configuration}"
-        ),
+        "spark.driver.extraJavaOptions": " ".join(options),
     }
     values |= settings.extra
     conf = SparkConf().setMaster(settings.master).setAppName(f"penstock {settings.name}")

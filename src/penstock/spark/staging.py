@@ -98,7 +98,7 @@ class StagingStage:
         return _unpack(self)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        staged = self._stage(batches)
+        staged = self.stage(batches)
         if staged:
             yield pa.RecordBatch.from_pydict(
                 {
@@ -109,7 +109,8 @@ class StagingStage:
                 }
             )
 
-    def _stage(self, batches: Iterator[pa.RecordBatch]) -> list[tuple[int, Staged]]:
+    def stage(self, batches: Iterator[pa.RecordBatch]) -> list[tuple[int, Staged]]:
+        """Hand the rows to their sinks; by the sink's number, what each has staged."""
         if len(self.sinks) == 1:
             filled = (self._rows(0, batch) for batch in batches if batch.num_rows)
             first = next(filled, None)

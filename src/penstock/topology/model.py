@@ -228,6 +228,8 @@ class EpochSettings:
                              default=0.0, type="duration")
     max_tuples: int = option("The most tuples of one source in one epoch.", default=1_000_000, type="integer",
                              minimum=1)
+    tick: float = option("Seconds after which an empty epoch is cut when every source is idle; 0: never.",
+                         default=0.0, type="duration")
 
 
 @dataclass(frozen=True)

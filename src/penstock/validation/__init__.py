@@ -11,6 +11,7 @@ from penstock.validation.cases import check_cases
 from penstock.validation.columns import check_keys
 from penstock.validation.connectors import check_connectors
 from penstock.validation.custom_code import check_custom_code
+from penstock.validation.delivery import check_delivery
 from penstock.validation.graph import check_graph
 from penstock.validation.names import check_names
 from penstock.validation.routing import check_routing
@@ -33,6 +34,7 @@ def validate(topology: Topology, catalogue: Catalogue) -> list[Problem]:
         *check_settings(topology),
         *check_routing(topology),
         *check_connectors(topology, catalogue),
+        *check_delivery(topology, catalogue),
         *check_inputs_agree(topology, schemas),
         *check_keys(topology, schemas),
         *_check_sql(topology, schemas),

@@ -29,6 +29,8 @@ def check_settings(topology: Topology) -> Iterator[Problem]:
                       "give seconds, 0 for as soon as there is input")
     if not _is_whole(epoch.max_tuples) or epoch.max_tuples < 1:
         yield Problem(topology.where, f"epoch max_tuples {epoch.max_tuples} is impossible", "give at least 1")
+    if not _is_number(epoch.tick) or epoch.tick < 0:
+        yield Problem(topology.where, f"epoch tick {epoch.tick} is impossible", "give seconds, 0 for never")
     for operator in topology.operators:
         yield from _check_operator(operator)
     for command in topology.commands:

@@ -72,7 +72,7 @@ def test_the_catalogue_has_every_kind_once() -> None:
     kinds = catalogue()
     assert [kind.name for kind in kinds.of("source")] == ["file", "generator", "spout", "rows", "custom"]
     assert [kind.name for kind in kinds.of("operator")] == [operator.keyword for operator in OPERATOR_KINDS]
-    assert [kind.name for kind in kinds.of("sink")] == ["file", "console", "memory", "custom"]
+    assert [kind.name for kind in kinds.of("sink")] == ["file", "sql", "console", "memory", "custom"]
 
 
 @pytest.mark.parametrize("connector", [*SOURCES.values(), *SINKS.values()])

@@ -68,5 +68,31 @@ def test_old_records_can_be_forgotten() -> None:
     log = EpochLog(MemoryCoordinator())
     for epoch in range(1, 12):
         log.propose(EpochRecord(epoch, 0, {}, {}))
-    log.forget_before(10)
-    assert log.agreed() == [10, 11]
+    log.note_progress("0", 11)
+    log.note_progress("1", 10)
+    log.forget_unneeded(kept=2)
+    assert log.agreed() == [9, 10, 11]
+
+
+def test_records_stay_while_a_slow_replica_needs_them() -> None:
+    log = EpochLog(MemoryCoordinator())
+    for epoch in range(1, 12):
+        log.propose(EpochRecord(epoch, 0, {}, {}))
+    log.note_progress("0", 11)
+    log.note_progress("1", 2)
+    log.forget_unneeded(kept=0)
+    assert log.agreed() == list(range(3, 12))
+
+
+def test_an_idle_source_gives_an_epoch_only_when_a_tick_is_due() -> None:
+    idle = {"a": Rows(3, grows=True)}
+    assert cut_next_epoch(4, {"a": {"row": 3}}, idle, 10, 1000) is None
+    ticked = cut_next_epoch(4, {"a": {"row": 3}}, idle, 10, 1000, tick=True)
+    assert ticked == EpochRecord(4, 1000, {"a": {"row": 3}}, {"a": 0})
+
+
+def test_what_is_shed_survives_the_log() -> None:
+    log = EpochLog(MemoryCoordinator())
+    record = EpochRecord(1, 0, {}, {}, shed={"a": 0.25}, seed=7)
+    log.propose(record)
+    assert log.get(1) == record

@@ -252,7 +252,7 @@ def test_anchors_and_merges_work(read: Any) -> None:
         ),
         (
             "topology: t\nepoch: {max: 1}\n",
-            "t.yaml:2: unknown key 'max' in 'epoch' (it may have: interval, max_tuples)",
+            "t.yaml:2: unknown key 'max' in 'epoch' (it may have: interval, max_tuples, tick)",
         ),
         ("topology: t\ntests: [{given: {}}]\n", "t.yaml:2: a test without a name (add 'name: …')"),
         (

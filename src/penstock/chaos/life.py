@@ -1,0 +1,107 @@
+"""One start of `penstock run`, from its birth to its death, in a session of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from penstock.runtime.moments import Victim, processes_of, victims
+
+_POLL_SECONDS = 0.02
+_ROUNDS = 500
+
+
+class Life:
+    """A process and everything it starts. Its output goes to two files, which outlive it."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        """Start `command`; `log` with the endings .out and .err takes what it says."""
+        self._log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.with_suffix(".out").open("wb") as out, log.with_suffix(".err").open("wb") as err:
+            self._process = subprocess.Popen(
+                command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                start_new_session=True)  # fmt: skip
+        self.born = time.monotonic()
+
+    @property
+    def session(self) -> int:
+        """The number of the driver, of its process group and of its session."""
+        return self._process.pid
+
+    def code(self) -> int | None:
+        """How the driver ended; None while it lives."""
+        return self._process.poll()
+
+    def said(self) -> str:
+        """What it has written to standard error."""
+        return self._log.with_suffix(".err").read_text(errors="replace")
+
+    def at_work(self) -> bool:
+        """Whether Spark is up and has Python workers."""
+        return bool(victims(Victim.WORKER, self.session))
+
+    def kill(self, victim: Victim, choice: float = 0.0) -> bool:
+        """`kill -9` of one process; `choice` from 0 to 1 says which of several. False when there is none."""
+        found = victims(victim, self.session)
+        if not found:
+            return False
+        return _signalled(found[min(int(choice * len(found)), len(found) - 1)], signal.SIGKILL)
+
+    def terminate(self) -> bool:
+        """SIGTERM to the driver, as a supervisor stops a service."""
+        return self._process.poll() is None and _signalled(self.session, signal.SIGTERM)
+
+    def freeze(self, seconds: float) -> None:
+        """Stop every process where it is, and let it go on after a while."""
+        try:
+            self._signal_all(signal.SIGSTOP)
+            time.sleep(seconds)
+        finally:
+            self._signal_all(signal.SIGCONT)
+
+    def kill_all(self) -> None:
+        """`kill -9` of everything, and wait until it is gone."""
+        for _ in range(_ROUNDS):
+            self._signal_all(signal.SIGKILL)
+            if self._process.poll() is not None and not processes_of(self.session):
+                return
+            time.sleep(_POLL_SECONDS)
+
+    def survivors(self) -> int:
+        """How many processes are left of it."""
+        return len(processes_of(self.session))
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        for process in processes_of(self.session):
+            _signalled(process.pid, number)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Look again and again; False when the condition does not come true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def clear_error(said: str) -> str | None:
+    """The error a run ended with, in its own words; None when it only left a stack trace or nothing."""
+    if "Traceback (most recent call last)" in said:
+        return None
+    lines = [line for line in said.splitlines() if line.startswith("error: ")]
+    return lines[-1].removeprefix("error: ") if lines else None
+
+
+def _signalled(pid: int, number: signal.Signals) -> bool:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+        return True
+    return False

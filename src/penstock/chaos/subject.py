@@ -1,0 +1,125 @@
+"""A topology made ready for chaos: its input ends, it has epochs enough, and its output can be compared."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from penstock.connectors.base import Place, SinkConnector, SourceConnector
+from penstock.connectors.registry import sink_connector, source_connector
+from penstock.errors import TopologyError
+from penstock.topology.model import FrozenOptions, Source, Topology
+
+_TUPLES_PER_CUT = 1_000_000
+_COUNTING_SECONDS = 60.0
+"""A source that has not come to its end by then is taken to have none."""
+_UNHURRIED = "1000000000000"
+"""A rate at which every tuple is due at once."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What both runs are given, and what is known of them beforehand."""
+
+    topology: Topology
+    sets: tuple[str, ...]
+    """For `--set`: those of the harness, then the user's, which win."""
+    tuples: int
+    epochs: int
+    notes: tuple[str, ...] = ()
+    """What a user should know of how the topology was prepared."""
+
+
+def prepare(topology: Topology, sets: Mapping[str, str], kills: int, settable: bool = True) -> Subject:
+    """Cut the input into enough epochs for `kills` kills; raises TopologyError for input without end.
+
+    Both runs must cut the same epochs, because what a running count delivers depends on them. So the size of an
+    epoch alone decides where it ends: intervals and rates are taken out. Where the file's values cannot be set
+    (`settable` false), its own are used.
+    """
+    tuples = {source.name: count_tuples(topology, source) for source in topology.sources}
+    most = max(tuples.values(), default=0)
+    own = {key: value for key, value in _own_sets(topology, most, kills).items() if settable and key not in sets}
+    chosen = {**own, **sets}
+    epochs = max(1, -(-most // int(own.get("epoch.max_tuples", topology.epoch.max_tuples))))
+    notes = [] if settable else ["values of a Python topology cannot be set: its own epoch settings were used"]
+    if epochs <= kills:
+        notes.append(f"the input of {most:,} tuples makes only {epochs} epochs; more tuples would test more")
+    return Subject(
+        topology, tuple(f"{key}={value}" for key, value in chosen.items()), sum(tuples.values()), epochs, tuple(notes)
+    )
+
+
+def wanted_epochs(kills: int) -> int:
+    """Enough that some epochs lie between two disturbances."""
+    return 3 * kills + 10
+
+
+def count_tuples(topology: Topology, source: Source) -> int:
+    """How many tuples a source has until its end; raises TopologyError when it has none."""
+    unpaced = replace(source, options=FrozenOptions({k: v for k, v in source.options.items() if k != "rate"}))
+    connector = source_connector(unpaced, _place(topology, source.name))
+    _refuse_without_end(source)
+    return _counted(source, connector)
+
+
+def comparable_sinks(topology: Topology, folder: Path) -> tuple[dict[str, SinkConnector], tuple[str, ...]]:
+    """The sinks as they write into `folder`, and the names of those whose rows cannot be read again.
+
+    Raises TopologyError when there is nothing to compare.
+    """
+    found: dict[str, SinkConnector] = {}
+    for item in topology.sinks:
+        sink = sink_connector(item, _place(topology, item.name)).redirected(folder)
+        if sink is not None and type(sink).read_back is not SinkConnector.read_back:
+            found[item.name] = sink
+    left_out = tuple(item.name for item in topology.sinks if item.name not in found)
+    if not found:
+        raise TopologyError(
+            f"topology '{topology.name}': no sink keeps rows that could be compared "
+            f"({', '.join(f'{item.name}: {item.kind}' for item in topology.sinks)}); "
+            "add one that does, for example `kept: {from: …, file: out/kept.jsonl}`"
+        )
+    return found, left_out
+
+
+def _own_sets(topology: Topology, most: int, kills: int) -> dict[str, str]:
+    own = {"epoch.max_tuples": str(max(1, -(-most // wanted_epochs(kills)))), "epoch.interval": "0"}
+    paced = [source.name for source in topology.sources if source.options.get("rate")]
+    return own | {f"sources.{name}.rate": _UNHURRIED for name in paced}
+
+
+def _place(topology: Topology, name: str) -> Place:
+    return Place(topology.name, name, topology.folder.absolute())
+
+
+def _refuse_without_end(source: Source) -> None:
+    options = source.options
+    if source.kind == "file" and options.get("follow"):
+        raise _endless(source, "it follows its files", f"--set sources.{source.name}.follow=false")
+    if source.kind == "generator" and options.get("count") is None:
+        raise _endless(source, "it has no count", f"--set sources.{source.name}.count=10000")
+
+
+def _counted(source: Source, connector: SourceConnector) -> int:
+    began = time.monotonic()
+    offset, tuples = connector.start(), 0
+    while True:
+        cut = connector.cut(offset, _TUPLES_PER_CUT)
+        tuples += cut.tuples
+        if cut.ended:
+            return tuples
+        if cut.end == offset:
+            raise _endless(source, f"after {tuples:,} tuples it waits for more", "a copy of some of its input")
+        if time.monotonic() - began > _COUNTING_SECONDS:
+            raise _endless(source, f"{tuples:,} tuples were not all", "a smaller input")
+        offset = cut.end
+
+
+def _endless(source: Source, why: str, instead: str) -> TopologyError:
+    return TopologyError(
+        f"{source.where}: source '{source.name}' never ends: {why}; "
+        f"two runs can only be compared when the input ends: try {instead}"
+    )

@@ -1,0 +1,51 @@
+"""Look after Spark's checkpoint before a start: what a crash, or a damaged disk, left half written.
+
+The epoch log is the truth about epochs. So an entry of Spark's own logs that cannot be read may simply go: Spark asks
+again, and is told the same epoch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from penstock.epochs.record import EpochRecord
+from penstock.spark.epoch_source import offset_epoch
+
+
+def newest_epoch(checkpoint: Path) -> EpochRecord | None:
+    """The epoch that Spark has last begun; None when there is none."""
+    entries = _entries(checkpoint / "offsets")
+    return offset_epoch(entries[-1].read_text().splitlines()[2])[1] if entries else None
+
+
+def mend(checkpoint: Path, say: Callable[[str], None]) -> None:
+    """Remove unreadable newest entries of the offset log and the commit log, and commits without their offsets."""
+    for log in ("offsets", "commits"):
+        entries = _entries(checkpoint / log)
+        while entries and not _is_readable(entries[-1]):
+            say(f"{entries[-1]} is damaged: that epoch is done again from the epoch log")
+            entries.pop().unlink()
+    logged = _entries(checkpoint / "offsets")
+    newest = int(logged[-1].name) if logged else -1
+    for commit in _entries(checkpoint / "commits"):
+        if int(commit.name) > newest:
+            commit.unlink()
+
+
+def _entries(folder: Path) -> list[Path]:
+    """The entries of a log, oldest first."""
+    if not folder.is_dir():
+        return []
+    return sorted((path for path in folder.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+
+
+def _is_readable(entry: Path) -> bool:
+    try:
+        version, *lines = entry.read_text().splitlines()
+        for line in lines:
+            json.loads(line)
+    except ValueError:
+        return False
+    return version.startswith("v") and bool(lines)

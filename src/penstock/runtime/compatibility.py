@@ -1,0 +1,67 @@
+"""Whether a topology can go on from a checkpoint that an earlier version of it left. Pure.
+
+Spark finds a source's offsets and an operator's state by their place in the plan. What is not kept in the checkpoint
+(filters, custom code, sinks, epochs, delivery) may change freely between two starts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.topology.model import Count, Operator, Topology, Uniq
+
+Shape = dict[str, Any]
+
+
+def shape_of(topology: Topology, state_partitions: int) -> Shape:
+    """What a checkpoint depends on, as JSON."""
+    return {
+        "sources": {
+            source.name: {"kind": source.kind, "reads": str(source.options.get(source.kind, ""))}
+            for source in topology.sources
+        },
+        "state": {operator.name: _state(operator) for operator in topology.operators if operator.stateful},
+        "state partitions": state_partitions,
+    }
+
+
+def _state(operator: Operator) -> Shape:
+    keys = list(operator.keys) if isinstance(operator, Count | Uniq) else []
+    return {"kind": operator.keyword, "keys": keys} | (
+        {"emit": operator.emit} if isinstance(operator, Count) else {}
+    )
+
+
+def changes(old: Shape, new: Shape) -> list[str]:
+    """What has changed that the checkpoint cannot follow, in the user's terms; nothing when it can."""
+    return [
+        *_between("source", old["sources"], new["sources"]),
+        *_between("stateful operator", old["state"], new["state"]),
+        *_number(old["state partitions"], new["state partitions"]),
+    ]
+
+
+def _between(what: str, old: Shape, new: Shape) -> list[str]:
+    said = [f"{what} '{name}' is new" for name in new if name not in old]
+    said += [f"{what} '{name}' is gone" for name in old if name not in new]
+    for name in (name for name in new if name in old):
+        said += [
+            f"{what} '{name}': {key} was {_shown(old[name].get(key))}, now {_shown(new[name].get(key))}"
+            for key in new[name]
+            if old[name].get(key) != new[name].get(key)
+        ]
+    if not said and list(old) != list(new):
+        said.append(f"the {what}s stand in another order: {', '.join(old)}, now {', '.join(new)}")
+    return said
+
+
+def _number(old: int, new: int) -> list[str]:
+    if old == new:
+        return []
+    return [f"the parallelism of stateful operators was {old}, now {new}"]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)

@@ -1,0 +1,106 @@
+"""A real ZooKeeper server on loopback, started from the jars that pyspark ships; killed and restarted at will."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+
+_PATIENCE_SECONDS = 60.0
+_TICK_MS = 500
+"""ZooKeeper gives no session less than two ticks to live, and no more than twenty."""
+
+
+class ZookeeperServer:
+    """One server process over one data folder; the port stays the same over restarts."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = _free_port()
+        (folder / "data").mkdir(parents=True)
+        settings = {
+            "tickTime": _TICK_MS,
+            "dataDir": folder / "data",
+            "clientPort": self.port,
+            "clientPortAddress": "127.0.0.1",
+            "admin.enableServer": "false",
+            "4lw.commands.whitelist": "ruok",
+        }
+        (folder / "zoo.cfg").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+
+    @property
+    def hosts(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        jars = Path(pyspark.__file__).parent / "jars"
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [_java(), "-Xmx256m", "-cp", f"{jars}/*", "org.apache.zookeeper.server.ZooKeeperServerMain",
+                 str(self._folder / "zoo.cfg")],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise RuntimeError(f"ZooKeeper did not start:\n{(self._folder / 'server.log').read_text()[-2000:]}")
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """kill -9: what was acknowledged is on disk, and nothing else."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    def freeze(self) -> None:
+        """SIGSTOP: the port takes connections, and nobody answers."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+                connection.sendall(b"ruok")
+                return connection.recv(16) == b"imok"
+        except OSError:
+            return False
+
+
+@contextmanager
+def zookeeper_server(folder: Path) -> Iterator[ZookeeperServer]:
+    """A server that is running, and is gone afterwards whatever happens."""
+    server = ZookeeperServer(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin/java") if home else shutil.which("java")
+    if found is None:
+        raise RuntimeError("ZooKeeper needs Java: put it on the PATH or set JAVA_HOME")
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -1,0 +1,111 @@
+"""Stands in for `penstock run`: the same processes, files and moments, without Spark.
+
+    fake_run.py EPOCHS [doubling] --state FOLDER --scratch FOLDER
+
+The driver starts a process called java, which starts a Python worker. Each epoch adds one row to
+`rows.jsonl`; with `doubling`, an epoch that is processed again adds it again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from penstock.runtime.moments import Moment, reach
+from penstock.runtime.state_folder import Committed, StateFolder
+
+EPOCH_SECONDS = 0.01
+
+
+def fork(name: str, main: Callable[[int, int], None], *inherited: int) -> tuple[int, int]:
+    """A child that reads requests and writes answers: the ends with which to ask it."""
+    (requests, asking), (answers, answering) = os.pipe(), os.pipe()
+    if not os.fork():
+        for end in (asking, answers, *inherited):
+            os.close(end)
+        Path("/proc/self/comm").write_text(name)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        main(requests, answering)
+        os._exit(0)
+    os.close(requests)
+    os.close(answering)
+    return asking, answers
+
+
+def work(requests: int, answers: int) -> None:
+    """The worker: answers each epoch after its task, until its asker is gone."""
+    while request := os.read(requests, 8):
+        reach(Moment.DURING_TASK, int.from_bytes(request))
+        time.sleep(EPOCH_SECONDS)
+        os.write(answers, request)
+
+
+def relay(requests: int, answers: int) -> None:
+    """The JVM: hands on what it is asked, until either side is gone."""
+    asking, answered = fork("python3", work, requests, answers)
+    while request := os.read(requests, 8):
+        os.write(asking, request)
+        answer = os.read(answered, 8)
+        if not answer:
+            return
+        os.write(answers, answer)
+
+
+class Driver:
+    def __init__(self, epochs: int, doubling: bool, state: Path, scratch: Path) -> None:
+        self.epochs, self.doubling = epochs, doubling
+        self.state = StateFolder(state)
+        self.rows = scratch / "rows.jsonl"
+        self.stopping = False
+        scratch.mkdir(parents=True, exist_ok=True)
+        (state / "checkpoint/offsets").mkdir(parents=True, exist_ok=True)
+
+    def run(self) -> None:
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stopping", True))
+        asking, answers = fork("java", relay)
+        for epoch in range(self.state.committed().epoch + 1, self.epochs + 1):
+            self.log_offsets(epoch)
+            reach(Moment.AFTER_OFFSETS, epoch)
+            self.ask_worker(asking, answers, epoch)
+            self.commit(epoch)
+            reach(Moment.BETWEEN_SINKS, epoch)
+            self.state.record(Committed(epoch, epoch == self.epochs))
+            reach(Moment.BEFORE_COMMIT_LOG, epoch)
+            if self.stopping:
+                return
+
+    def log_offsets(self, epoch: int) -> None:
+        logged = self.state.checkpoint / "offsets"
+        if any(file.read_text() != "whole" for file in logged.iterdir()):
+            sys.exit("error: the offset log is damaged: put it back")
+        (logged / str(epoch)).write_text("whole")
+
+    def ask_worker(self, requests: int, answers: int, epoch: int) -> None:
+        try:
+            os.write(requests, epoch.to_bytes(8))
+            answered = os.read(answers, 8)
+        except BrokenPipeError:
+            answered = b""
+        if not answered:
+            sys.exit("error: a process of Spark's is gone")
+
+    def commit(self, epoch: int) -> None:
+        written = self.rows.read_text().splitlines() if self.rows.exists() else []
+        if self.doubling or len(written) < epoch:
+            with self.rows.open("a") as file:
+                file.write(json.dumps({"epoch": epoch}) + "\n")
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    if "failing" in arguments:
+        sys.exit("error: this never works")
+    if "hanging" in arguments:
+        time.sleep(600)
+    place = arguments.index("--state")
+    Driver(int(arguments[0]), "doubling" in arguments, Path(arguments[place + 1]), Path(arguments[place + 3])).run()

@@ -1,0 +1,80 @@
+"""`penstock chaos` as a user types it, with a stand-in for the runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+import penstock.cli.chaos
+from penstock.cli.chaos import chaos
+from penstock.errors import TopologyError
+
+FAKE = str(Path(__file__).with_name("fake_run.py"))
+
+app = typer.Typer()
+app.command()(chaos)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str, stand_in: tuple[str, ...] = ("30",)) -> Result:
+    monkeypatch.setattr(penstock.cli.chaos, "_PENSTOCK", (sys.executable, FAKE, *stand_in))
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_a_kept_promise_ends_with_0(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run(monkeypatch, str(project), "--kills", "3", "--seed", "5", "--report", str(project / "report.json"))
+    assert done.exit_code == 0, done.output
+    assert "out: lost 0, duplicated 0, reordered 0 (of 30 rows)" in done.stdout
+    assert "exactly-once kept under 3 kills" in done.stdout
+    assert "kill -9 of" in done.stdout
+    report = json.loads((project / "report.json").read_text())
+    assert report["kept"] is True
+    assert report["seed"] == 5
+
+
+def test_a_broken_promise_ends_with_1_and_keeps_the_evidence(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept"
+    done = run(monkeypatch, str(project), "--kills", "1", "--keep", str(kept),
+               stand_in=("30", "doubling"))  # fmt: skip
+    assert done.exit_code == 1
+    report = json.loads((kept / "chaos-report.json").read_text())
+    doubled = report["verdicts"][0]["duplicated"]
+    assert doubled > 0
+    assert f"exactly-once was promised, and {doubled} row" in done.stdout
+    assert (kept / "disturbed/out/rows.jsonl").exists()
+    assert (kept / "disturbed-logs/logs/start-1.err").exists()
+
+
+def test_what_happens_can_be_read_by_programs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run(monkeypatch, str(project), "--kills", "1", "--json")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["phase"] for event in events if event["event"] == "phase"] == ["undisturbed", "disturbed"]
+    assert len([event for event in events if event["event"] == "strike"]) == 3
+    assert events[-1]["event"] == "report"
+    assert events[-1]["kept"] is True
+
+
+def test_a_folder_with_something_in_it_is_not_used_for_keeping(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run(monkeypatch, str(project), "--keep", str(project))
+    assert done.exit_code == 2
+    assert "the folder is not empty" in done.stderr
+
+
+def test_input_without_end_is_an_error_of_the_topology(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run(monkeypatch, str(project), "--set", "sources.visits.follow=true")
+    assert isinstance(done.exception, TopologyError)
+    assert "--set sources.visits.follow=false" in str(done.exception)
+
+
+def test_a_topology_without_output_to_compare_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (project / "topology.yaml").read_text()
+    (project / "topology.yaml").write_text(text.replace("out: {from: visits, memory: true}, ", ""))
+    done = run(monkeypatch, str(project))
+    assert isinstance(done.exception, TopologyError)
+    assert "no sink keeps rows" in str(done.exception)

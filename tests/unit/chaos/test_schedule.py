@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from penstock.chaos.schedule import DEEP, Act, Disturbance, schedule
+from penstock.runtime.moments import Moment
+
+KILL = "kill -9"
+
+
+def kills_of(planned: list[Disturbance]) -> list[Disturbance]:
+    return [one for one in planned if one.act.startswith(KILL)]
+
+
+def test_the_same_seed_gives_the_same_schedule_and_another_seed_another() -> None:
+    assert schedule(20, 7, 70) == schedule(20, 7, 70)
+    assert schedule(20, 7, 70) != schedule(20, 8, 70)
+
+
+@pytest.mark.parametrize("kills", [0, 1, 5, 20])
+def test_there_are_as_many_kills_as_asked_for(kills: int) -> None:
+    planned = schedule(kills, 1, 3 * kills + 10)
+    assert len(kills_of(planned)) == kills
+    assert [one.number for one in planned] == list(range(1, len(planned) + 1))
+
+
+def test_every_schedule_freezes_and_restarts_as_well() -> None:
+    counted = Counter(one.act for one in schedule(20, 1, 70))
+    assert counted[Act.FREEZE] == counted[Act.RESTART] == 4
+    few = Counter(one.act for one in schedule(1, 1, 13))
+    assert few[Act.FREEZE] == few[Act.RESTART] == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_eight_kills_meet_every_moment_and_every_victim(seed: int) -> None:
+    kills = kills_of(schedule(8, seed, 34))
+    assert {one.moment for one in kills} == {None, *Moment}
+    assert {one.act for one in kills if one.moment is None} == {
+        Act.KILL_ALL, Act.KILL_DRIVER, Act.KILL_JVM, Act.KILL_WORKER}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_single_kill_falls_between_the_sinks(seed: int) -> None:
+    (kill,) = kills_of(schedule(1, seed, 13))
+    assert (kill.act, kill.moment) == (Act.KILL_DRIVER, Moment.BETWEEN_SINKS)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_epochs_rise_and_leave_the_last_one_alone(seed: int) -> None:
+    planned = schedule(10, seed, 40)
+    epochs = [one.epoch for one in planned]
+    assert epochs == sorted(epochs)
+    assert epochs[0] >= 1
+    assert epochs[-1] < 40
+    assert len(set(epochs)) == len(epochs)
+
+
+def test_an_input_of_one_epoch_is_disturbed_before_it_is_committed() -> None:
+    assert {one.epoch for one in schedule(3, 1, 1)} == {0}
+
+
+def test_a_deep_schedule_damages_everything_once() -> None:
+    counted = Counter(one.act for one in schedule(5, 3, 30, deep=True))
+    assert [counted[act] for act in DEEP] == [1, 1, 1, 1]
+    assert not set(DEEP) & {one.act for one in schedule(5, 3, 30)}
+
+
+def test_a_freeze_lasts_and_a_kill_does_not() -> None:
+    for one in schedule(20, 5, 70):
+        assert (one.seconds > 0) == (one.act is Act.FREEZE)
+
+
+def test_a_disturbance_says_what_it_does() -> None:
+    assert str(Disturbance(1, Act.KILL_JVM, 3, Moment.BETWEEN_SINKS)) == "kill -9 of the JVM, between-sinks"
+    assert str(Disturbance(1, Act.FREEZE, 3, seconds=2.0)) == "freeze for 2.0 s"
