@@ -33,7 +33,7 @@ check: setup  ## Types and style
 	@$(BIN)/ruff check src tests examples tools benchmarks
 	@$(BIN)/mypy
 
-bench: setup  ## Measure against hand-written Spark; prints ratios
+bench: setup  ## Measure against hand-written Spark, and what our own parts cost; takes a while
 	@$(BIN)/python benchmarks/against_spark.py
 
 docs: setup  ## Write the generated reference pages again

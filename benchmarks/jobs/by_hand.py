@@ -1,22 +1,34 @@
-"""A Spark session as one writes it by hand, with Penstock's settings (`tuned`) or without (`default`)."""
+"""A Spark session as one writes it by hand, with Penstock's settings (`tuned`) or with Spark's own (`default`)."""
 
 from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from penstock.spark.session import ALWAYS, ON_LOCAL_DISK
+from penstock.spark.java import check_java
+from penstock.spark.session import SessionSettings, _configuration, _leave_out_checksum_files, default_master
+
+MEMORY = "1g"
 
 
-def session(contestant: str) -> SparkSession:
+def session(contestant: str, folder: Path) -> SparkSession:
+    """`tuned` has all that Penstock tells Spark and its JVM: settings, the class archive, no checksum files."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(f"local[{os.cpu_count()}]").config("spark.driver.memory", "1g")
     if contestant == "tuned":
-        for key, value in (ALWAYS | ON_LOCAL_DISK).items():
-            builder = builder.config(key, value)
-        builder = builder.config("spark.sql.shuffle.partitions", str(os.cpu_count()))
+        return _tuned(folder / "logs")
+    builder = SparkSession.builder.master(default_master()).config("spark.driver.memory", MEMORY)
     made = builder.config("spark.ui.enabled", "false").getOrCreate()
     made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+def _tuned(logs: Path) -> SparkSession:
+    logs.mkdir()
+    java = check_java()
+    settings = SessionSettings("by hand", default_master(), logs, os.cpu_count() or 2, MEMORY)
+    made = SparkSession.builder.config(conf=_configuration(settings, java)).getOrCreate()
+    _leave_out_checksum_files(made)
     return made

@@ -1,10 +1,14 @@
-"""JSON lines → filter → select → count per key → file. `throughput.py CONTESTANT FOLDER FILE`."""
+"""JSON lines → filter → select → count per key → file. `throughput.py CONTESTANT FOLDER FILE [MAX_TUPLES]`.
+
+MAX_TUPLES is the size of Penstock's epochs.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 SCHEMA = "id bigint, user string, kind string, page string, price double, note string"
@@ -12,9 +16,9 @@ CONDITION = "price > 10"
 COLUMNS = ("user", "upper(kind) as kind", "price * 1.23 as gross")
 
 
-def with_penstock(folder: Path, events: Path) -> float:
+def with_penstock(folder: Path, events: Path, max_tuples: int | None = None, coordinator: str | None = None) -> float:
     from penstock import Topology
-    from penstock.runtime.run import Run
+    from penstock.runtime.run import Run, RunSettings
 
     topology = (
         Topology("bench")
@@ -25,7 +29,9 @@ def with_penstock(folder: Path, events: Path) -> float:
         .sink("out", file=str(folder / "out.jsonl"))
         .with_folder(folder)
     )
-    run = Run(topology)
+    if max_tuples is not None:
+        topology = replace(topology, epoch=replace(topology.epoch, max_tuples=max_tuples))
+    run = Run(topology, RunSettings(coordinator=coordinator))
     run.start()
     began = time.monotonic()
     run.wait()
@@ -35,7 +41,7 @@ def with_penstock(folder: Path, events: Path) -> float:
 def by_hand(contestant: str, folder: Path, events: Path) -> float:
     from by_hand import session
 
-    spark = session(contestant)
+    spark = session(contestant, folder)
     began = time.monotonic()
     # A stream of the same micro-batches: Spark's file source cannot cut inside a file, so the file is its batch.
     frame = spark.readStream.schema(SCHEMA).json(str(events.parent / events.name) + "*")
@@ -59,7 +65,11 @@ def by_hand(contestant: str, folder: Path, events: Path) -> float:
 
 def main() -> None:
     contestant, folder, events = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    seconds = with_penstock(folder, events) if contestant == "penstock" else by_hand(contestant, folder, events)
+    max_tuples = int(sys.argv[4]) if len(sys.argv) > 4 else None
+    if contestant == "penstock":
+        seconds = with_penstock(folder, events, max_tuples)
+    else:
+        seconds = by_hand(contestant, folder, events)
     print(json.dumps({"seconds": seconds}))
 
 

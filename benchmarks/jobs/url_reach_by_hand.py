@@ -21,7 +21,7 @@ def main() -> None:
         user, *followers = (part.strip() for part in line.split(","))
         lists[user] = followers
 
-    spark = session(contestant)
+    spark = session(contestant, folder)
 
     @F.udf("array<string>")
     def followers_of(user):  # type: ignore[no-untyped-def]

@@ -10,7 +10,7 @@ from penstock.errors import (
     PenstockError,
     TopologyError,
 )
-from penstock.topology.bolt import Bolt, Context
+from penstock.topology.bolt import Bolt, Context, Fail
 from penstock.topology.model import Topology
 from penstock.topology.spout import Spout
 
@@ -22,6 +22,7 @@ __all__ = [
     "Context",
     "CoordinationError",
     "DeliveryError",
+    "Fail",
     "MachineError",
     "MalformedRecord",
     "OperatorError",

@@ -13,6 +13,7 @@ def test_the_public_names_are_these() -> None:
         "Context",
         "CoordinationError",
         "DeliveryError",
+        "Fail",
         "MachineError",
         "MalformedRecord",
         "OperatorError",

@@ -31,9 +31,6 @@ class Report:
     breaches: tuple[str, ...]
     """How the promise was broken; none when it was kept."""
     notes: tuple[str, ...] = ()
-    skipped_epochs: int = 0
-    skipped_tuples: int = 0
-    """What at-most-once gave up."""
 
     @property
     def kept(self) -> bool:
@@ -59,7 +56,8 @@ class Report:
         lines += [f"note: sink '{name}' was left out: it keeps no rows to compare" for name in self.left_out]
         lines.append(self._pause())
         if self.delivery is Delivery.AT_MOST_ONCE:
-            lines.append(f"skipped {self.skipped_epochs} epochs, which cost {self.skipped_tuples:,} tuples")
+            lost = self.disturbed
+            lines.append(f"skipped {lost.lost_epochs} epochs, which cost {lost.lost_tuples:,} tuples")
         for verdict in self.verdicts:
             lines.append(f"{verdict.sink}: {verdict} (of {verdict.rows:,} rows)")
             lines += [f"    {example}" for example in verdict.examples]

@@ -15,6 +15,8 @@ from penstock.topology.model import FrozenOptions, Source, Topology
 _TUPLES_PER_CUT = 1_000_000
 _COUNTING_SECONDS = 60.0
 """A source that has not come to its end by then is taken to have none."""
+_HARMLESS = ("console", "memory")
+"""Kinds of sinks that leave nothing behind."""
 _UNHURRIED = "1000000000000"
 """A rate at which every tuple is due at once."""
 
@@ -45,6 +47,8 @@ def prepare(topology: Topology, sets: Mapping[str, str], kills: int, settable: b
     chosen = {**own, **sets}
     epochs = max(1, -(-most // int(own.get("epoch.max_tuples", topology.epoch.max_tuples))))
     notes = [] if settable else ["values of a Python topology cannot be set: its own epoch settings were used"]
+    if any(source.on_malformed == "dead-letter" for source in topology.sources):
+        notes.append("dead letters were not compared")
     if epochs <= kills:
         notes.append(f"the input of {most:,} tuples makes only {epochs} epochs; more tuples would test more")
     return Subject(
@@ -68,11 +72,17 @@ def count_tuples(topology: Topology, source: Source) -> int:
 def comparable_sinks(topology: Topology, folder: Path) -> tuple[dict[str, SinkConnector], tuple[str, ...]]:
     """The sinks as they write into `folder`, and the names of those whose rows cannot be read again.
 
-    Raises TopologyError when there is nothing to compare.
+    Raises TopologyError when there is nothing to compare, and when a sink would not write into the folder but where
+    it always does.
     """
     found: dict[str, SinkConnector] = {}
     for item in topology.sinks:
         sink = sink_connector(item, _place(topology, item.name)).redirected(folder)
+        if sink is None and item.kind not in _HARMLESS:
+            raise TopologyError(
+                f"{item.where}: sink '{item.name}' would write to its real place, because it has no method "
+                "`redirected(folder)` that gives the same sink in a scratch folder; add one, or leave the sink out"
+            )
         if sink is not None and type(sink).read_back is not SinkConnector.read_back:
             found[item.name] = sink
     left_out = tuple(item.name for item in topology.sinks if item.name not in found)

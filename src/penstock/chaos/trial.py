@@ -52,6 +52,9 @@ class Outcome:
 
     ended: bool
     epochs: int
+    lost_epochs: int
+    lost_tuples: int
+    """What at-most-once gave up, by its own account."""
     seconds: float
     starts: int
     longest_pause: float
@@ -114,6 +117,7 @@ class Trial:
         self._pending: list[Disturbance] = []
         self._strikes: list[Strike] = []
         self._troubles: list[str] = []
+        self._notes: list[str] = []
         self._lives: list[Life] = []
         self._damage: tuple[Damage, Disturbance] | None = None
         self._moved = 0.0
@@ -128,15 +132,17 @@ class Trial:
         try:
             ended = self._through_all_lives()
             seconds = time.monotonic() - self._began
-            notes = self._stragglers()
+            self._note_stragglers()
         finally:
             for life in self._lives:
                 life.kill_all()
         self._strikes += [Strike(one, None, one.epoch, "not reached") for one in self._pending]
         self._strikes.sort(key=lambda strike: (strike.seconds is None, strike.seconds or 0.0))
+        committed = self._state.committed()
         return Outcome(
-            ended, self._pulse.epoch, seconds, len(self._lives), self._pulse.longest_pause, self._pulse.paused_after,
-            tuple(self._strikes), tuple(self._troubles), notes,
+            ended, self._pulse.epoch, committed.lost_epochs, committed.lost_tuples, seconds, len(self._lives),
+            self._pulse.longest_pause, self._pulse.paused_after, tuple(self._strikes), tuple(self._troubles),
+            tuple(self._notes),
         )  # fmt: skip
 
     def _through_all_lives(self) -> bool:
@@ -148,6 +154,8 @@ class Trial:
             code = self._live(life)
             self._notice()
             stirred = self._pulse.epoch > epoch or len(self._strikes) > strikes
+            if code == 1 and clear_error(life.said()) is None:
+                self._notes.append(f"start {len(self._lives)} ended with a stack trace instead of a clear error")
             step = next_step(code, self._state.committed().ended, stirred, self._damage is not None, fruitless)
             fruitless = 0 if stirred else fruitless + 1
             if step is Step.FINISH:
@@ -171,7 +179,9 @@ class Trial:
             if one.moment is not None
         ]
         self._scratch.joinpath("markers").mkdir(parents=True, exist_ok=True)
-        folders = ["--state", str(self._state.path), "--scratch", str(self._disk.folder / "out")]
+        # Its own epoch log too: one that the user shares with other runs must not see these epochs.
+        folders = ["--state", str(self._state.path), "--scratch", str(self._disk.folder / "out"),
+                   "--coordinator", self._state.coordinator]  # fmt: skip
         life = Life(
             [*self._ways.command, *folders],
             {VARIABLE: write_plan(deeds)} if deeds else {},
@@ -186,12 +196,11 @@ class Trial:
         while (code := life.code()) is None:
             self._notice()
             due = next((one for one in self._pending if one.moment is None), None)
-            if due is not None and self._pulse.epoch >= due.epoch and life.at_work():
-                self._strike(life, due)
-            elif time.monotonic() - self._moved > self._ways.patience:
+            if time.monotonic() - self._moved > self._ways.patience:
                 self._bury_hanging(life, f"did nothing for {self._ways.patience:.0f} s")
-            else:
-                time.sleep(_POLL_SECONDS)
+            elif due is not None and self._pulse.epoch >= due.epoch and life.at_work():
+                self._strike(life, due)
+            time.sleep(_POLL_SECONDS)
         return code
 
     def _notice(self) -> None:
@@ -301,11 +310,10 @@ class Trial:
 
     # -- afterwards -----------------------------------------------------------------------------
 
-    def _stragglers(self) -> tuple[str, ...]:
-        if wait_until(lambda: not any(life.survivors() for life in self._lives), _LINGER_SECONDS):
-            return ()
-        number = sum(life.survivors() for life in self._lives)
-        return (f"{number} processes of killed runs were still there {_LINGER_SECONDS:.0f} s after the end",)
+    def _note_stragglers(self) -> None:
+        if not wait_until(lambda: not any(life.survivors() for life in self._lives), _LINGER_SECONDS):
+            number = sum(life.survivors() for life in self._lives)
+            self._notes.append(f"{number} processes of killed runs were still there {_LINGER_SECONDS:.0f} s later")
 
     def _marker(self, one: Disturbance) -> Path:
         return self._scratch / "markers" / str(one.number)

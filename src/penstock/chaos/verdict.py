@@ -66,23 +66,22 @@ def compare(sink: str, reference: Rows, disturbed: Rows) -> Verdict:
     )
 
 
-def breaches(delivery: Delivery, verdicts: Iterable[Verdict], stateful: bool) -> list[str]:
+def breaches(delivery: Delivery, verdicts: Iterable[Verdict]) -> list[str]:
     """Every way in which the promise is broken, in words; none when it is kept.
 
-    After an epoch that `at-most-once` skipped, an operator with state goes on from another state. The rows it
-    then makes are not the reference's, and are no breach: `stateful` says that there is such an operator.
+    Rows that the reference does not have break any promise: also an epoch that at-most-once does not deliver
+    is computed, so the state behind it, and with it every later row, is the same.
     """
-    return [f"sink '{verdict.sink}': {what}" for verdict in verdicts for what in _broken(delivery, verdict, stateful)]
+    return [f"sink '{verdict.sink}': {what}" for verdict in verdicts for what in _broken(delivery, verdict)]
 
 
-def _broken(delivery: Delivery, verdict: Verdict, stateful: bool) -> list[str]:
-    at_most_once = delivery is Delivery.AT_MOST_ONCE
+def _broken(delivery: Delivery, verdict: Verdict) -> list[str]:
     broken = []
-    if verdict.lost and not at_most_once:
+    if verdict.lost and delivery is not Delivery.AT_MOST_ONCE:
         broken.append(f"{delivery} was promised, and {_rows(verdict.lost)} lost")
     if verdict.duplicated and delivery is not Delivery.AT_LEAST_ONCE:
         broken.append(f"{delivery} was promised, and {_rows(verdict.duplicated)} doubled")
-    if verdict.unexpected and not (at_most_once and stateful):
+    if verdict.unexpected:
         broken.append(f"{_rows(verdict.unexpected)} delivered that the undisturbed run does not have")
     return broken
 

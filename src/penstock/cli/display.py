@@ -94,6 +94,8 @@ class LiveDisplay:
             tuples = Text(f"{line.tuples:,}")
             if line.malformed:
                 tuples.append(f" (+{line.malformed:,} malformed)", style="yellow")
+            if line.failed:
+                tuples.append(f" ({line.failed:,} failed)", style="yellow")
             table.add_row(Text(line.role, style="dim"), Text(line.name, style="bold"), tuples, f"{rate:,.0f}")
         head = Text.assemble(
             (self._topology.name, "bold cyan"),
@@ -103,6 +105,8 @@ class LiveDisplay:
         notes = [Text(f"waiting: {snapshot.waiting}", style="yellow")] if snapshot.waiting else []
         if snapshot.lost:
             notes.append(Text(f"{snapshot.lost:,} tuples of interrupted epochs were skipped", style="yellow"))
+        if snapshot.retried:
+            notes.append(Text(f"{snapshot.retried:,} times a tuple failed and was put off for later", style="yellow"))
         return Group(head, *notes, table)
 
 
@@ -137,13 +141,16 @@ class PlainDisplay:
 
     def _summary(self, snapshot: Snapshot) -> str:
         counts = " ".join(
-            f"{line.name}={line.tuples}" + (f"(+{line.malformed} malformed)" if line.malformed else "")
+            f"{line.name}={line.tuples}"
+            + (f"(+{line.malformed} malformed)" if line.malformed else "")
+            + (f"({line.failed} failed)" if line.failed else "")
             for line in self._lines(snapshot)
             if line.tuples is not None
         )
         lost = f" lost {snapshot.lost}" if snapshot.lost else ""
         waiting = f" waiting: {snapshot.waiting}" if snapshot.waiting else ""
-        return f"epoch {snapshot.epoch} lag {snapshot.backlog} {counts}{lost}{waiting}"
+        retried = f" retried {snapshot.retried}" if snapshot.retried else ""
+        return f"epoch {snapshot.epoch} lag {snapshot.backlog} {counts}{lost}{retried}{waiting}"
 
 
 class JsonDisplay:
@@ -184,6 +191,8 @@ class JsonDisplay:
                 "tuples": tuples,
                 "delivered": snapshot.delivered,
                 "malformed": snapshot.malformed,
+                "failed": snapshot.failed,
+                "retried": snapshot.retried,
                 "lost": snapshot.lost,
                 "waiting": snapshot.waiting,
                 **more,

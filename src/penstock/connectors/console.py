@@ -158,21 +158,21 @@ def as_rich_table(epoch: EpochRows) -> Table:
 
 
 def as_json_line(row: Mapping[str, Any]) -> str:
-    return json.dumps(_plain(row), ensure_ascii=False) + "\n"
+    return json.dumps(plain(row), ensure_ascii=False) + "\n"
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, dict | list):
-        return json.dumps(_plain(value), ensure_ascii=False)
-    return "null" if value is None else str(_plain(value))
+        return json.dumps(plain(value), ensure_ascii=False)
+    return "null" if value is None else str(plain(value))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """`value` in what JSON can say: dates and decimals as text, bytes as base64."""
     if isinstance(value, Mapping):
-        return {str(_plain(key)): _plain(item) for key, item in value.items()}
+        return {str(plain(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, float) and not math.isfinite(value):

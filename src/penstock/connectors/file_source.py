@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
 from penstock.connectors.arrow_types import arrow_schema
 from penstock.connectors.base import Chunk, Cut, Offset, Place, Slice, SourceConnector
 from penstock.connectors.records.csv import CsvFormat, header_names
-from penstock.connectors.records.files import LineFile, Mark, line_blocks, list_files, shrunk
+from penstock.connectors.records.files import Mark, TrackedFile, gone, list_files, reading, replaced, shrunk
 from penstock.connectors.records.json import json_format
+from penstock.connectors.records.line_file import LineFile, line_blocks
 from penstock.connectors.records.lines import LineFormat, LineReader, TextFormat
 from penstock.connectors.records.parquet import ParquetFile
+from penstock.connectors.records.skipping import Skipping
 from penstock.connectors.records.slices import Span, deal_out
 from penstock.errors import ConnectorError, TopologyError
 from penstock.topology.catalogue import REQUIRED, Kind, Option
@@ -35,9 +37,9 @@ _BLOCK = 4 << 20
 class FileSource(SourceConnector):
     """Reads files that only grow, sorted by name; files and lines that come later are read later.
 
-    Every physical line counts as a tuple in `Cut.tuples` and `Slice.first`, because lines can be counted
-    without being looked at. Blank lines (except in text) and comments give neither a row nor a
-    malformed record, so of an epoch's tuples there may be fewer than its cut says, never more.
+    An offset has, for each file, the byte (in Parquet the row) and the line that were reached, how many of those
+    lines were no records (`skipped`, where any were), and a fingerprint of what was `seen` up to there, by which
+    a file that was replaced is noticed. Headers, comments and, except in text, blank lines are no records.
     """
 
     describe: ClassVar[Kind] = Kind(
@@ -66,6 +68,8 @@ class FileSource(SourceConnector):
     strip: bool = True
     comment: str = ""
     follow: bool = False
+    _known: dict[str, tuple[int, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By file, the device and number of the one that this process has found to be what was read."""
 
     @classmethod
     def configure(cls, place: Place, options: Mapping[str, Any], schema: Schema | None) -> FileSource:
@@ -108,9 +112,7 @@ class FileSource(SourceConnector):
         return {}
 
     def cut(self, start: Offset, limit: int) -> Cut:
-        files = self._files()
-        for key in start.keys() - files.keys():
-            raise ConnectorError(f"{self.place.name}: {key} disappeared after it was read; restore it, or start afresh")
+        files = self._files_after(start)
         end, tuples, waiting = dict(start), 0, 0
         for key, path in files.items():
             file = self._tracked(path)
@@ -118,15 +120,14 @@ class FileSource(SourceConnector):
             if begin is None:
                 continue
             size = file.size()
-            if size < begin.at:
-                raise ConnectorError(shrunk(self.place.name, path, begin.at, size))
+            self._check_unchanged(key, file, start.get(key), size)
             reached = begin
             if tuples < limit and size > begin.at:
                 self._check_fits(file)
                 reached = file.advance(begin, limit - tuples, whole_lines=self.follow)
             if reached != begin:
-                end[key] = {"at": reached.at, "line": reached.line}
-            tuples += reached.line - begin.line
+                end[key] = _as_offset(reached, file.fingerprint(reached.at))
+            tuples += reached.records - begin.records
             waiting += max(size - reached.at, 0)
         return Cut(end, tuples, ended=not waiting and not self.follow, backlog=_records_in(waiting, end))
 
@@ -148,7 +149,7 @@ class FileSource(SourceConnector):
                 yield from file.read(piece["begin"], piece["end"], self.declared or self.schema())
 
     def _read_lines(self, file: LineFile, piece: Mapping[str, Any]) -> Iterator[Chunk]:
-        reader = LineReader(self._line_format(file), self.comment.encode())
+        reader = LineReader(self._line_format(file), file.skipping)
         line = piece["line"] + 1
         for block in line_blocks(self.place.name, file.path, piece["begin"], piece["end"], _BLOCK):
             chunk = reader.read(block, piece["path"], line)
@@ -162,8 +163,38 @@ class FileSource(SourceConnector):
             file = self._tracked(self._path(key))
             begin = self._begin(file, start.get(key))
             if begin is not None and mark["at"] > begin.at:
-                spans.append(Span(key, file, begin, mark["at"], mark["line"] - begin.line))
+                self._check_unchanged(key, file, mark, file.size())
+                spans.append(Span(key, file, begin, mark["at"], _as_mark(mark).records - begin.records))
         return spans
+
+    def _check_unchanged(self, key: str, file: TrackedFile, reached: Mapping[str, Any] | None, size: int) -> None:
+        """Raises ConnectorError when what was read of a file is not in it any more.
+
+        Its content is looked at once in each process, and again when another file has taken its place.
+        """
+        path = self._path(key)
+        with reading(self.place.name, path):
+            status = path.stat()
+        known = self._known.get(key) == (status.st_dev, status.st_ino)
+        if reached is not None:
+            at, seen = reached["at"], reached.get("seen")
+            if size < at:
+                raise ConnectorError(shrunk(self.place.name, path, at, size))
+            if seen is not None and not known and file.fingerprint(at) != seen:
+                raise ConnectorError(replaced(self.place.name, path, at))
+        self._known[key] = status.st_dev, status.st_ino
+
+    def _files_after(self, start: Offset) -> dict[str, Path]:
+        """The files there are now; raises ConnectorError when one that was read is not among them."""
+        try:
+            files = self._files()
+        except ConnectorError:
+            if all(self._path(key).exists() for key in start):
+                raise
+            files = {}
+        for key in sorted(start.keys() - files.keys()):
+            raise ConnectorError(gone(self.place.name, self._path(key)))
+        return files
 
     def _files(self) -> dict[str, Path]:
         return list_files(self.place, self.pattern, self.follow)
@@ -178,12 +209,11 @@ class FileSource(SourceConnector):
         chosen = self._format(path)
         if chosen == "parquet":
             return ParquetFile(self.place.name, path)
-        return LineFile(self.place.name, path, header=self.header and chosen == "csv")
+        skipping = Skipping(blank=chosen != "text", comment=self.comment.encode())
+        return LineFile(self.place.name, path, self.header and chosen == "csv", skipping)
 
-    def _begin(self, file: LineFile | ParquetFile, reached: Mapping[str, int] | None) -> Mark | None:
-        if reached is None:
-            return file.beginning(whole_lines=self.follow)
-        return Mark(reached["at"], reached["line"])
+    def _begin(self, file: LineFile | ParquetFile, reached: Mapping[str, Any] | None) -> Mark | None:
+        return file.beginning(whole_lines=self.follow) if reached is None else _as_mark(reached)
 
     def _line_format(self, file: LineFile) -> LineFormat:
         chosen = self._format(file.path)
@@ -239,8 +269,17 @@ def format_of(path: PurePath) -> str:
     return _BY_EXTENSION.get(path.suffix.lower(), "text")
 
 
+def _as_offset(mark: Mark, seen: str) -> dict[str, Any]:
+    skipped = {"skipped": mark.skipped} if mark.skipped else {}
+    return {"at": mark.at, "line": mark.line, **skipped, "seen": seen}
+
+
+def _as_mark(reached: Mapping[str, Any]) -> Mark:
+    return Mark(reached["at"], reached["line"], reached.get("skipped", 0))
+
+
 def _records_in(waiting: int, marks: Offset) -> int:
     """Roughly how many records so many bytes are, judging by what was read so far."""
     bytes_read = sum(mark["at"] for mark in marks.values())
-    lines_read = sum(mark["line"] for mark in marks.values())
-    return -(-waiting * lines_read // bytes_read) if bytes_read else waiting
+    records_read = sum(_as_mark(mark).records for mark in marks.values())
+    return -(-waiting * records_read // bytes_read) if bytes_read else waiting

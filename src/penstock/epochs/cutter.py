@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from penstock.epochs.postponed import Postponed, replays_in
 from penstock.epochs.record import EpochRecord
 
 
@@ -34,6 +36,7 @@ def cut_next_epoch(
     limit: int,
     time_ms: int,
     tick: bool = False,
+    postponed: Sequence[Postponed] | None = None,
 ) -> EpochRecord | None:
     """The record of `epoch`, which begins at `starts`; None while there is nothing to process.
 
@@ -41,12 +44,21 @@ def cut_next_epoch(
 
     When every source has ended the epoch is cut even if it is empty: it carries the mark `last`, by
     which every replica knows that it is done.
+
+    `postponed` is None where no tuple can be postponed. Otherwise epochs are cut while any waits to be replayed, and
+    the last epoch is an empty one: only of that is it known that nothing fails.
     """
     cuts = {name: source.cut(starts[name], limit) for name, source in sources.items()}
     tuples = {name: cut.tuples for name, cut in cuts.items()}
     last = all(cut.ended for cut in cuts.values())
     moved = any(cuts[name].end != starts[name] for name in cuts)
-    if not (moved or last or tick):
+    names = list(sources)
+    replays = Counter(names[replay.anchor.source] for replay in replays_in(epoch, postponed or ()))
+    waiting = any(item.waiting_after(epoch) for item in postponed or ())
+    if postponed is not None and (moved or replays or waiting):
+        last = False
+    if not (moved or last or tick or replays or waiting):
         return None
     ends = {name: cut.end for name, cut in cuts.items()}
-    return EpochRecord(epoch, time_ms, ends, tuples, sum(cut.backlog for cut in cuts.values()), last)
+    backlog = sum(cut.backlog for cut in cuts.values())
+    return EpochRecord(epoch, time_ms, ends, tuples, backlog, last, replays=dict(replays))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from penstock.coordination.base import Coordinator
+from penstock.epochs.postponed import MAX_BACK_OFF, Postponed
 from penstock.epochs.record import EpochRecord
 
 _PREFIX = "epochs/"
+_POSTPONED = "postponed/"
 _PROGRESS = "progress/"
 
 
@@ -14,6 +16,7 @@ class EpochLog:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
+        self._postponed: dict[str, Postponed] = {}
 
     def get(self, epoch: int) -> EpochRecord | None:
         text = self._coordinator.get(_key(epoch))
@@ -25,9 +28,30 @@ class EpochLog:
 
     def clear(self) -> None:
         """Forget every epoch and every replica's progress."""
-        for prefix in (_PREFIX, _PROGRESS):
+        for prefix in (_PREFIX, _POSTPONED, _PROGRESS):
             for key in self._coordinator.list(prefix):
                 self._coordinator.delete(key)
+
+    def postpone(self, postponed: Postponed) -> Postponed:
+        """Settle what an epoch does without, unless that is settled already; return what is agreed."""
+        key = _key(postponed.epoch, _POSTPONED)
+        return Postponed.from_json(self._coordinator.create_if_absent(key, postponed.to_json()))
+
+    def postponed(self, epoch: int) -> Postponed | None:
+        """What is agreed that the epoch does without; None while that is open."""
+        text = self._coordinator.get(_key(epoch, _POSTPONED))
+        return None if text is None else Postponed.from_json(text)
+
+    def all_postponed(self) -> list[Postponed]:
+        """What every epoch did without, as far back as anything may still have to be replayed. Each is read once."""
+        keys = self._coordinator.list(_POSTPONED)
+        known = self._postponed
+        self._postponed = {}
+        for key in keys:
+            found = known.get(key) or self.postponed(int(key.removeprefix(_POSTPONED)))
+            if found is not None:
+                self._postponed[key] = found
+        return list(self._postponed.values())
 
     def agreed(self) -> list[int]:
         """The numbers of the epochs in the log, in order."""
@@ -47,9 +71,14 @@ class EpochLog:
         oldest = min(self.progress().values(), default=0) - kept
         for number in self.agreed():
             if number > oldest:
-                return
+                break
             self._coordinator.delete(_key(number))
+        for key in self._coordinator.list(_POSTPONED):
+            # By then the last of its tuples has been replayed.
+            if int(key.removeprefix(_POSTPONED)) + MAX_BACK_OFF > oldest:
+                break
+            self._coordinator.delete(key)
 
 
-def _key(epoch: int) -> str:
-    return f"{_PREFIX}{epoch:012d}"
+def _key(epoch: int, prefix: str = _PREFIX) -> str:
+    return f"{prefix}{epoch:012d}"

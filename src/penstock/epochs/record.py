@@ -29,6 +29,8 @@ class EpochRecord:
     """The fraction of each source's tuples that is dropped, where any is."""
     seed: int = 0
     """What decides which ones: every replica drops the same."""
+    replays: Mapping[str, int] = field(default_factory=dict)
+    """How many tuples that failed in earlier epochs are read again, by source; see `epochs.postponed`."""
 
     def to_json(self) -> str:
         return json.dumps(
@@ -40,6 +42,7 @@ class EpochRecord:
                 "backlog": self.backlog,
                 "last": self.last,
                 **({"shed": self.shed, "seed": self.seed} if self.shed else {}),
+                **({"replays": self.replays} if self.replays else {}),
             },
             separators=(",", ":"),
         )

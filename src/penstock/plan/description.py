@@ -69,7 +69,7 @@ def brief_of(node: Node) -> str:
             words = ("count per " + ", ".join(node.keys) if node.keys else "count") + (
                 ", each" if node.emit == "each" else "")
         case Custom():
-            words = f"{node.code}{_emitted(node)}"
+            words = f"{node.code}{_emitted(node)}" + (f", on error {node.on_error}" if node.tolerates else "")
         case _:
             words = node.keyword
     return " ".join(words.split())

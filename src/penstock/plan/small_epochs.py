@@ -10,8 +10,10 @@ def sources_to_read_ahead(plan: Plan) -> frozenset[str]:
     """The sources whose small epochs one process may read for all tasks.
 
     Not those that feed custom code directly: it would run in one task, and only its author knows how long
-    a tuple takes.
+    a tuple takes. And none where tuples are replayed: what is read ahead cannot do without those that fail.
     """
+    if plan.topology.retries:
+        return frozenset()
     return frozenset(
         step.source.name for step in plan.steps if isinstance(step, Read) and not _feeds_custom_code(step, plan)
     )

@@ -13,6 +13,9 @@ from pathlib import Path
 from penstock.epochs.record import EpochRecord
 from penstock.spark.epoch_source import offset_epoch
 
+_LOGS = {"offsets": 3, "commits": 2}
+"""How many lines an entry has at least: a version, a line of Spark's own, and an offset for each source."""
+
 
 def newest_epoch(checkpoint: Path) -> EpochRecord | None:
     """The epoch that Spark has last begun; None when there is none."""
@@ -22,9 +25,9 @@ def newest_epoch(checkpoint: Path) -> EpochRecord | None:
 
 def mend(checkpoint: Path, say: Callable[[str], None]) -> None:
     """Remove unreadable newest entries of the offset log and the commit log, and commits without their offsets."""
-    for log in ("offsets", "commits"):
+    for log, fewest_lines in _LOGS.items():
         entries = _entries(checkpoint / log)
-        while entries and not _is_readable(entries[-1]):
+        while entries and not _is_readable(entries[-1], fewest_lines):
             say(f"{entries[-1]} is damaged: that epoch is done again from the epoch log")
             entries.pop().unlink()
     logged = _entries(checkpoint / "offsets")
@@ -41,11 +44,11 @@ def _entries(folder: Path) -> list[Path]:
     return sorted((path for path in folder.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
 
 
-def _is_readable(entry: Path) -> bool:
+def _is_readable(entry: Path, fewest_lines: int) -> bool:
     try:
         version, *lines = entry.read_text().splitlines()
         for line in lines:
             json.loads(line)
     except ValueError:
         return False
-    return version.startswith("v") and bool(lines)
+    return version.startswith("v") and 1 + len(lines) >= fewest_lines

@@ -9,9 +9,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -24,7 +27,8 @@ from penstock.runtime.checkpoint import newest_epoch
 from penstock.runtime.moments import Moment, reach
 from penstock.runtime.progress import Progress
 from penstock.runtime.state_folder import StateFolder
-from penstock.spark.epoch_job import RunEpoch
+from penstock.runtime.tuple_failures import Letter, TupleFailures
+from penstock.spark.epoch_job import RunEpoch, StagedBySink, forget_results
 from penstock.spark.epoch_source import offset_epoch
 from penstock.spark.malformed import collect_malformed
 from penstock.spark.staging import LINE
@@ -33,6 +37,7 @@ from penstock.topology.model import Delivery
 _RECORDS_KEPT = 100
 """How many records stay in the log behind the slowest replica: Spark may go back by a few, people look at more."""
 _EPOCHS_BETWEEN_NOTES = 20
+_LETTERS_AT_ONCE = 1000
 
 REPLICA = "0"
 
@@ -48,6 +53,9 @@ class Committer:
     dead_letters: SinkConnector
     progress: Progress
     run_epoch: RunEpoch
+    failures: TupleFailures
+    last_batch: int = -1
+    """The last micro-batch that is committed."""
     failure: BaseException | None = None
     finished_batch: int | None = None
     """The micro-batch that held the last epoch, once it is committed."""
@@ -72,24 +80,40 @@ class Committer:
         record = self._record_of(batch_id)
         reach(Moment.AFTER_OFFSETS, record.epoch)
         began = time.monotonic()
-        staged = dict(zip(self.sinks, self.run_epoch(batch, sum(record.tuples.values())), strict=True))
-        malformed, letters = collect_malformed(self.state.path, record.epoch)
+        settled = self.failures.settle(record, partial(self._run, batch, sum(record.tuples.values())))
+        staged = dict(zip(self.sinks, settled.staged, strict=True))
+        malformed, malformed_letters = collect_malformed(self.state.path, record.epoch)
+        letters = itertools.chain(
+            ({"epoch": record.epoch, **json.loads(letter)} for letter in malformed_letters),
+            self.failures.letters(record.epoch),
+        )
         if self._is_due(record):
             self._deliver(record, staged, letters)
         else:
             self._leave_out(record, staged)
         reach(Moment.BEFORE_COMMIT_LOG, record.epoch)
+        self.failures.committed(record.epoch)
         self._count(record, staged, malformed, began)
+        self.progress.tuples_failed(settled.failed, settled.postponed)
         self._note_progress(record.epoch)
+        self.last_batch = batch_id
         if record.last:
             self.finished_batch = batch_id
+
+    def _run(self, batch: DataFrame, tuples: int, before: StagedBySink | None) -> StagedBySink:
+        """Run the epoch's job; `before` is what it staged the last time, when it has to run again."""
+        if before is not None:
+            for sink, staged in zip(self.sinks.values(), before, strict=True):
+                sink.abort(staged)
+            forget_results(batch)
+        return self.run_epoch(batch, tuples)
 
     def _is_due(self, record: EpochRecord) -> bool:
         if self.delivery is Delivery.AT_MOST_ONCE:
             return record.epoch > max(self._in_flight, self._committed.epoch)
         return record.epoch > self._committed.epoch
 
-    def _deliver(self, record: EpochRecord, staged: dict[str, list[Staged]], letters: list[str]) -> None:
+    def _deliver(self, record: EpochRecord, staged: dict[str, list[Staged]], letters: Iterator[Letter]) -> None:
         if self.delivery is Delivery.AT_MOST_ONCE:
             self._committed = replace(self._committed, begun=record.epoch)
             self.state.record(self._committed)
@@ -97,8 +121,7 @@ class Committer:
             if number == 1:
                 reach(Moment.BETWEEN_SINKS, record.epoch)
             sink.commit(record.epoch, staged[name])
-        if letters:
-            self._bury(record.epoch, letters)
+        self._bury(record.epoch, letters)
         if len(self.sinks) == 1:
             reach(Moment.BETWEEN_SINKS, record.epoch)
         self._committed = replace(self._committed, epoch=record.epoch, ended=record.last)
@@ -143,7 +166,14 @@ class Committer:
                 self.log.note_progress(REPLICA, epoch)
                 self.log.forget_unneeded(_RECORDS_KEPT)
 
-    def _bury(self, epoch: int, letters: list[str]) -> None:
-        lines = pa.array([json.dumps({"epoch": epoch, **json.loads(letter)}) + "\n" for letter in letters])
-        rows = pa.RecordBatch.from_arrays([lines], names=[LINE])
-        self.dead_letters.commit(epoch, [self.dead_letters.stage(iter([rows]))])
+    def _bury(self, epoch: int, letters: Iterator[Letter]) -> None:
+        parts = (list(itertools.islice(letters, _LETTERS_AT_ONCE)) for _ in itertools.count())
+        batches = (_lines(part) for part in itertools.takewhile(bool, parts))
+        first = next(batches, None)
+        if first is not None:
+            self.dead_letters.commit(epoch, [self.dead_letters.stage(itertools.chain([first], batches))])
+
+
+def _lines(letters: list[Letter]) -> pa.RecordBatch:
+    lines = pa.array([json.dumps(letter, ensure_ascii=False) + "\n" for letter in letters])
+    return pa.RecordBatch.from_arrays([lines], names=[LINE])

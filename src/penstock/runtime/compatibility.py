@@ -37,7 +37,8 @@ def changes(old: Shape, new: Shape) -> list[str]:
     return [
         *_between("source", old["sources"], new["sources"]),
         *_between("stateful operator", old["state"], new["state"]),
-        *_number(old["state partitions"], new["state partitions"]),
+        # Without state nothing is kept by partition: such a topology may go on with more cores or fewer.
+        *(_number(old["state partitions"], new["state partitions"]) if new["state"] else []),
     ]
 
 

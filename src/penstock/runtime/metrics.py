@@ -11,13 +11,12 @@ from pyspark.sql.streaming.listener import (
     QueryTerminatedEvent,
     StreamingQueryListener,
 )
-from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.plan.counting import counts_needed
 from penstock.plan.graph import Plan
 from penstock.runtime.progress import Progress
 
-_SETTLE_SECONDS = 2.0
+_SETTLE_SECONDS = 5.0
 
 
 class OperatorCounts(StreamingQueryListener):
@@ -51,9 +50,11 @@ class OperatorCounts(StreamingQueryListener):
             self._seen = max(self._seen, event.progress.batchId)
             self._arrived.notify_all()
 
-    def settle(self, query: StreamingQuery) -> None:
-        """Wait until the newest micro-batch has been counted, so that final numbers are complete."""
-        last = query.lastProgress if self.needed else None
-        if last is not None:
+    def settle(self, batch_id: int) -> None:
+        """Wait until that micro-batch has been counted, so that final numbers are complete.
+
+        Spark reports it a moment after its commit log is written.
+        """
+        if self.needed:
             with self._arrived:
-                self._arrived.wait_for(lambda: self._seen >= last.batchId, timeout=_SETTLE_SECONDS)
+                self._arrived.wait_for(lambda: self._seen >= batch_id, timeout=_SETTLE_SECONDS)

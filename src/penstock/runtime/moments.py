@@ -75,6 +75,8 @@ class Process:
     parent: int
     session: int
     name: str
+    worked: int
+    """The processor time it has used, in the system's ticks."""
 
 
 def reach(moment: Moment, epoch: int) -> None:
@@ -117,7 +119,7 @@ def processes_of(session: int) -> list[Process]:
 
 
 def victims(kind: Victim, session: int) -> list[int]:
-    """The processes of a session that `kind` can mean, by number; none when there are none now."""
+    """The processes of a session that `kind` can mean; none when there are none now. The busiest first."""
     alive = processes_of(session)
     if kind is Victim.DRIVER:
         return [process.pid for process in alive if process.pid == session]
@@ -126,7 +128,8 @@ def victims(kind: Victim, session: int) -> list[int]:
     python = [process for process in alive if process.name.startswith("python") and process.pid != session]
     # A daemon that forks workers is none itself.
     forking = {process.parent for process in python}
-    return sorted(process.pid for process in python if process.pid not in forking)
+    leaves = [process for process in python if process.pid not in forking]
+    return [process.pid for process in sorted(leaves, key=lambda process: process.worked, reverse=True)]
 
 
 def _do(deed: Deed, epoch: int) -> None:
@@ -154,5 +157,6 @@ def _process(entry: Path) -> Process | None:
         return None
     # The name stands in brackets and may hold anything, brackets and blanks too.
     name = text[text.index("(") + 1 : text.rindex(")")]
-    state, parent, _, session = text[text.rindex(")") + 2 :].split()[:4]
-    return None if state in "ZX" else Process(int(entry.name), int(parent), int(session), name)
+    fields = text[text.rindex(")") + 2 :].split()
+    state, parent, session, worked = fields[0], int(fields[1]), int(fields[3]), int(fields[11]) + int(fields[12])
+    return None if state in "ZX" else Process(int(entry.name), parent, session, name, worked)

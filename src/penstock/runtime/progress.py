@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -26,6 +27,10 @@ class Snapshot:
     """Tuples of epochs that were skipped, as at-most-once allows."""
     waiting: str | None = None
     """Why no epoch can be cut at the moment."""
+    failed: dict[str, int] = field(default_factory=dict)
+    """Tuples that failed for good in each operator: dropped, or among the dead letters."""
+    retried: int = 0
+    """How often a source tuple was put off because of a failure, to be replayed."""
 
 
 @dataclass
@@ -41,6 +46,8 @@ class Progress:
     _last_epoch_ms: float = 0.0
     _lost: int = 0
     _waiting: str | None = None
+    _failed: dict[str, int] = field(default_factory=dict)
+    _retried: int = 0
     _started: float = field(default_factory=time.monotonic)
 
     def begin(self) -> None:
@@ -64,6 +71,12 @@ class Progress:
         with self._lock:
             self._lost = tuples
 
+    def tuples_failed(self, failed: Mapping[str, int], postponed: int) -> None:
+        """In one epoch, by operator those that failed for good; and how many source tuples are to be replayed."""
+        with self._lock:
+            _add(self._failed, failed)
+            self._retried += postponed
+
     def waits_for(self, why: str | None) -> None:
         """The run waits, or goes on again when there is no reason."""
         self._waiting = why
@@ -80,9 +93,11 @@ class Progress:
                 self._last_epoch_ms,
                 self._lost,
                 self._waiting,
+                dict(self._failed),
+                self._retried,
             )
 
 
-def _add(totals: dict[str, int], counts: dict[str, int]) -> None:
+def _add(totals: dict[str, int], counts: Mapping[str, int]) -> None:
     for name, number in counts.items():
         totals[name] = totals.get(name, 0) + number

@@ -30,13 +30,14 @@ from penstock.runtime.committer import Committer
 from penstock.runtime.metrics import OperatorCounts
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.tuple_failures import TupleFailures
 from penstock.spark.arrow_stage import map_batches
 from penstock.spark.code_shipping import ship_code
 from penstock.spark.epoch_job import RunEpoch, run_small_here, run_staged
 from penstock.spark.epoch_source import SMALL_EPOCH_TUPLES, ReadSettings
 from penstock.spark.faults import fault_in
 from penstock.spark.lowering import Lowering, lower_plan
-from penstock.spark.session import SessionSettings, cores_of, default_master, start_session
+from penstock.spark.session import SessionSettings, cores_of, default_master, prepare_workers, start_session
 from penstock.spark.signals import Signals
 from penstock.spark.staging import STAGED_SCHEMA, StagingStage
 from penstock.spark.warm_up import warm_up
@@ -100,6 +101,8 @@ class Run:
         fail without Spark fails before Spark is started.
         """
         self._resources.enter_context(self.state.held())
+        if spark is None:
+            prepare_workers(self.settings.master)
         try:
             self._start(spark, say, show)
         except BaseException:
@@ -116,6 +119,9 @@ class Run:
         self._sources = self._make_sources()
         for source in self._sources.values():
             source.schema()
+        starts = {name: source.start() for name, source in self._sources.items()}
+        slices = cores_of(self.settings.master)
+        self._failures = TupleFailures(self.topology, self.state.path, self._log, starts, slices)
         self._open_sinks(show)
         if spark is None:
             say("starting Spark")
@@ -150,7 +156,7 @@ class Run:
                 self.progress.waits_for(self._signals.why_away())
                 look(self.progress.snapshot())
             if self.settings.metrics:
-                self._counts.settle(self._query)
+                self._counts.settle(self._committer.last_batch)
         finally:
             self._shut_down()
         return Outcome(self._committer.finished_batch is not None, self.progress.snapshot())
@@ -222,7 +228,7 @@ class Run:
             self._dead_letters = self._dead_letters.redirected(self.settings.scratch) or self._dead_letters
         for sink in self._sinks.values():
             sink.open(fresh)
-        if any(source.on_malformed == "dead-letter" for source in self.topology.sources):
+        if self._failures.buries or any(source.on_malformed == "dead-letter" for source in self.topology.sources):
             self._dead_letters.open(fresh)
 
     def _state_partitions(self) -> int:
@@ -257,6 +263,7 @@ class Run:
             tick=self.topology.epoch.tick,
             columns=self._columns_to_read(),
             read_ahead=sources_to_read_ahead(self.plan),
+            retries=self.topology.retries,
         )
         return lower_plan(Lowering(spark, self.plan, read, self._sinks, self.settings.metrics))
 
@@ -289,7 +296,14 @@ class Run:
             spark.streams.addListener(self._counts)
             self._resources.callback(spark.streams.removeListener, self._counts)
         self._committer = Committer(
-            self.topology.delivery, self.state, self._log, self._sinks, self._dead_letters, self.progress, run_epoch
+            self.topology.delivery,
+            self.state,
+            self._log,
+            self._sinks,
+            self._dead_letters,
+            self.progress,
+            run_epoch,
+            self._failures,
         )
         writer = rows.writeStream.foreachBatch(self._committer)
         interval = self.topology.epoch.interval

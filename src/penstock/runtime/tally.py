@@ -17,6 +17,7 @@ class Line:
     name: str
     tuples: int | None
     malformed: int = 0
+    failed: int = 0
 
 
 def tally(plan: Plan, snapshot: Snapshot) -> list[Line]:
@@ -27,6 +28,9 @@ def tally(plan: Plan, snapshot: Snapshot) -> list[Line]:
         Line("source", item.name, snapshot.tuples.get(item.name, 0), snapshot.malformed.get(item.name, 0))
         for item in topology.sources
     ]
-    operators = [Line(operator.keyword, operator.name, counts[operator.name]) for operator in topology.operators]
+    operators = [
+        Line(item.keyword, item.name, counts[item.name], failed=snapshot.failed.get(item.name, 0))
+        for item in topology.operators
+    ]
     sinks = [Line("sink", item.name, snapshot.delivered.get(item.name, 0)) for item in topology.sinks]
     return [*sources, *operators, *sinks]

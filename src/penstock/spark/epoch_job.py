@@ -23,6 +23,17 @@ RunEpoch = Callable[[DataFrame, int], StagedBySink]
 """Run the epoch that a micro-batch's DataFrame stands for; the number says how many tuples it reads."""
 
 
+def forget_results(batch: DataFrame) -> None:
+    """Have the next job on this micro-batch compute everything again, from the sources on.
+
+    Spark would take what the last job has shuffled. It looks for that only below ancestors that it has seen, and
+    describing the lineage makes it see them all.
+    """
+    lineage = batch._jdf.queryExecution().toRdd()
+    lineage.toDebugString()
+    lineage.cleanShuffleDependencies(True)
+
+
 def run_staged(sinks: int) -> RunEpoch:
     """For a DataFrame whose tasks have staged their rows already: collect what they say of it."""
 

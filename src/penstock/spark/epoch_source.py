@@ -15,30 +15,32 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.datasource_internal import _SimpleStreamReaderWrapper
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
-from penstock.connectors.base import Chunk, Place, Slice, SourceConnector
+from penstock.connectors.base import Place, Slice, SourceConnector
 from penstock.connectors.registry import source_connector
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.cutter import cut_next_epoch
 from penstock.epochs.log import EpochLog
-from penstock.epochs.record import SEQUENCE_BITS, EpochRecord
+from penstock.epochs.postponed import replays_in
+from penstock.epochs.record import EpochRecord
+from penstock.epochs.sequence import Anchor
 from penstock.errors import CoordinationError, PenstockError
+from penstock.spark.failures import left_out
 from penstock.spark.faults import WorkerFault
 from penstock.spark.malformed import MalformedLedger
+from penstock.spark.numbering import SEQUENCE, Picks, numbered, picked, slices_to_replay, without
 from penstock.spark.rounds import Rounds
 from penstock.spark.signals import Signals
 from penstock.spark.worker_process import settle_in
 from penstock.topology.model import FrozenOptions, Source
 from penstock.topology.schema import parse_schema
 
-SEQUENCE = "__seq"
-"""The hidden column that orders tuples; see `epochs.record.SEQUENCE_BITS`."""
+__all__ = ["FORMAT", "SEQUENCE", "EpochDataSource", "EpochReader", "ReadSettings", "offset_epoch"]
 
 FORMAT = "penstock"
 
@@ -70,6 +72,8 @@ class ReadSettings:
     """By source, the columns to read; a source that is not named is read whole."""
     read_ahead: frozenset[str] = frozenset()
     """The sources whose small epochs are read by the driver's reader; see `EpochReader.getCache`."""
+    retries: bool = False
+    """Whether any tuple may be postponed and replayed; see `epochs.postponed`."""
 
     def to_json(self) -> str:
         sources = [
@@ -117,11 +121,12 @@ class EpochDataSource(DataSource):
 
 
 class EpochPartition(InputPartition):
-    """One slice of one epoch of one source."""
+    """One slice of one source to read in an epoch: new, or where `picks` stand in an earlier one."""
 
-    def __init__(self, epoch: int, part: Slice) -> None:
+    def __init__(self, epoch: int, part: Slice, picks: Picks | None = None) -> None:
         self.epoch = epoch
         self.part = part
+        self.picks = picks
 
 
 class EpochReader(_SimpleStreamReaderWrapper):
@@ -162,8 +167,9 @@ class EpochReader(_SimpleStreamReaderWrapper):
         name = self._source.name
         self._read_ahead = None
         begin, finish = json.loads(start["ends"])[name], json.loads(end["ends"])[name]
+        replayed = self._replayed(end["epoch"]) if json.loads(end.get("replays", "{}")).get(name) else []
         if begin == finish:
-            return []
+            return replayed
         small = name in self._settings.read_ahead and json.loads(end["tuples"])[name] <= SMALL_EPOCH_TUPLES
         if small:
             parts = self._slices(begin, finish, 1, end["epoch"])
@@ -171,7 +177,7 @@ class EpochReader(_SimpleStreamReaderWrapper):
                 self._read_ahead = self._read_if_small(parts[0])
             if self._read_ahead is not None:
                 return parts
-        return self._slices(begin, finish, self._settings.parallelism, end["epoch"])
+        return [*self._slices(begin, finish, self._settings.parallelism, end["epoch"]), *replayed]
 
     def getCache(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[Any] | None:
         """The tuples of a small epoch, read ahead in this process: no task needs Python to read it."""
@@ -185,6 +191,16 @@ class EpochReader(_SimpleStreamReaderWrapper):
         except PenstockError as error:
             raise WorkerFault("connector", str(error)) from error
         return [EpochPartition(epoch, part) for part in parts]
+
+    def _replayed(self, epoch: int) -> list[EpochPartition]:
+        """Where the tuples stand that failed earlier and are read again in this epoch."""
+        try:
+            replays = replays_in(epoch, self._log.all_postponed())
+            own = (replay for replay in replays if replay.anchor.source == self._number)
+            found = slices_to_replay(self._connectors[self._source.name], own)
+        except PenstockError as error:
+            raise WorkerFault("connector", str(error)) from error
+        return [EpochPartition(epoch, part, picks) for part, picks in found]
 
     def _read_if_small(self, partition: EpochPartition) -> list[pa.RecordBatch] | None:
         taken, size = [], 0
@@ -230,8 +246,9 @@ class EpochReader(_SimpleStreamReaderWrapper):
             return agreed
         now = int(time.time() * 1000)
         tick = self._settings.tick > 0 and now - start["time_ms"] >= self._settings.tick * 1000
+        postponed = self._log.all_postponed() if self._settings.retries else None
         proposal = cut_next_epoch(
-            epoch, json.loads(start["ends"]), self._connectors, self._settings.max_tuples, now, tick
+            epoch, json.loads(start["ends"]), self._connectors, self._settings.max_tuples, now, tick, postponed
         )
         return None if proposal is None else self._log.propose(proposal)
 
@@ -253,17 +270,26 @@ class EpochReader(_SimpleStreamReaderWrapper):
         assert isinstance(partition, EpochPartition)
         settle_in()
         connector = self._settings.connector(self._source)
-        ledger = MalformedLedger(Path(self._settings.state), self._source)
-        base = partition.epoch << SEQUENCE_BITS
+        state = Path(self._settings.state)
+        ledger = MalformedLedger(state, self._source)
+        gone = (left_out(state, partition.epoch) if self._settings.retries else None) or frozenset()
+        base = Anchor(partition.epoch, self._number, 0).sequence
         position = partition.part.first
         try:
             for chunk in connector.read(partition.part):
-                ledger.note(chunk.malformed)
-                yield _with_sequence(chunk, base + position)
+                if partition.picks is None:
+                    ledger.note(chunk.malformed)
+                    yield without(numbered(chunk, base + position), gone)
+                else:
+                    yield without(picked(chunk, position, partition.picks), gone)
                 position += chunk.rows.num_rows + len(chunk.malformed)
             ledger.close(partition.epoch, partition.part.first)
         except PenstockError as error:
             raise WorkerFault("connector", str(error)) from error
+
+    @property
+    def _number(self) -> int:
+        return [source.name for source in self._settings.sources].index(self._source.name)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is cached holds an open database: the executors make their own.
@@ -280,7 +306,13 @@ def offset_epoch(offset: str) -> tuple[int, EpochRecord]:
     fields = json.loads(offset)
     ends = json.loads(fields["ends"])
     record = EpochRecord(
-        fields["epoch"], fields["time_ms"], ends, json.loads(fields["tuples"]), fields["backlog"], fields["last"]
+        fields["epoch"],
+        fields["time_ms"],
+        ends,
+        json.loads(fields["tuples"]),
+        fields["backlog"],
+        fields["last"],
+        replays=json.loads(fields.get("replays", "{}")),
     )
     return record.epoch, record
 
@@ -294,10 +326,5 @@ def _offset(record: EpochRecord) -> dict[str, Any]:
         "tuples": json.dumps(record.tuples),
         "backlog": record.backlog,
         "last": record.last,
+        "replays": json.dumps(record.replays),
     }
-
-
-def _with_sequence(chunk: Chunk, first: int) -> pa.RecordBatch:
-    rows = chunk.rows
-    sequence = pa.array(np.arange(first, first + rows.num_rows, dtype=np.int64))
-    return pa.RecordBatch.from_arrays([*rows.columns, sequence], names=[*rows.schema.names, SEQUENCE])

@@ -224,7 +224,8 @@ def _count_each(operator: Count, frame: DataFrame) -> DataFrame:
 @lower_operator.register
 def _(operator: Custom, frame: DataFrame, lowering: Lowering) -> DataFrame:
     columns = tuple(name for name in frame.columns if name != SEQUENCE)
-    stage = CustomStage(lowering.settings.run, operator, lowering.settings.folder, columns)
+    settings = lowering.settings
+    stage = CustomStage(settings.run, operator, settings.folder, columns, settings.state)
     if len(operator.emits) == 1:
         output = f"{operator.emits[0][1].ddl}, {SEQUENCE} bigint"
     else:

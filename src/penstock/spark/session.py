@@ -31,6 +31,10 @@ ALWAYS: Mapping[str, str] = {
     f"{_STREAMING}stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
+    # An epoch writes down what it changed in the state, not the whole of it again.
+    f"{_STREAMING}stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Counting the keys in state costs a look-up for every write.
+    f"{_STREAMING}stateStore.rocksdb.trackTotalNumberOfRows": "false",
     f"{_STREAMING}minBatchesToRetain": "10",
     # It turns a global count read by two branches into a subquery, which streaming cannot plan.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.execution.planmerging.MergeSubplans",
@@ -52,6 +56,9 @@ ON_LOCAL_DISK: Mapping[str, str] = {
     f"{_STREAMING}checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
+    # Hive's local file system, which would be taken otherwise, renames nothing over a file that exists, silently:
+    # an epoch that is run again would leave the state that its first run wrote.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
 }
 """Only right for a checkpoint on a local disk: renaming there is atomic."""
 
@@ -96,11 +103,16 @@ def cores_of(master: str) -> int:
     return 1 if master == "local" else (os.cpu_count() or 2)
 
 
+def prepare_workers(master: str) -> None:
+    """Choose the Python that Spark starts; called early, it gets ready while other things are done."""
+    if "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = zygote_launcher() if _is_local(master) else sys.executable
+
+
 def start_session(settings: SessionSettings) -> SparkSession:
     """A session for one topology; raises MachineError when this machine cannot run Spark."""
     java = check_java()
-    if "PYSPARK_PYTHON" not in os.environ:
-        os.environ["PYSPARK_PYTHON"] = zygote_launcher() if _is_local(settings.master) else sys.executable
+    prepare_workers(settings.master)
     os.environ.setdefault("JAVA_HOME", str(java.path.resolve().parents[1]))
     settings.logs.mkdir(parents=True, exist_ok=True)
     conf = _configuration(settings, java)

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from penstock.connectors.base import SinkConnector, Staged
 from penstock.errors import PenstockError
 from penstock.spark.faults import WorkerFault
+from penstock.spark.worker_process import task_number
 from penstock.topology.code import importable_from, load_user_object
 
 SINK = "__sink"
@@ -103,7 +104,7 @@ class StagingStage:
             yield pa.RecordBatch.from_pydict(
                 {
                     "sink": pa.array([number for number, _ in staged], pa.int32()),
-                    "task": pa.array([_task()] * len(staged), pa.int32()),
+                    "task": pa.array([task_number()] * len(staged), pa.int32()),
                     "rows": pa.array([item.rows for _, item in staged], pa.int64()),
                     "detail": [json.dumps(item.detail) for _, item in staged],
                 }
@@ -185,10 +186,3 @@ def _guarded(sink: SinkConnector, batches: Iterator[pa.RecordBatch]) -> Staged:
 
 def _row(number: int) -> str:
     return f"row{number}"
-
-
-def _task() -> int:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    return 0 if context is None else int(context.partitionId())

@@ -15,3 +15,11 @@ def settle_in() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def task_number() -> int:
+    """Which of its stage's tasks runs in this worker; 0 outside Spark."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else int(context.partitionId())

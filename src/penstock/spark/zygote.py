@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import io
 import json
 import os
 import runpy
@@ -27,11 +28,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import warnings
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Protocol
 
 _PRELOADED = (
     "pyarrow.compute",
@@ -67,11 +68,18 @@ os._exit(int.from_bytes(status, "big") if status else 1)
 """
 
 
+class Closable(Protocol):
+    """What a child must not keep of the zygote's."""
+
+    def close(self) -> None: ...
+
+
 @cache
 def zygote_launcher() -> str:
     """The path of a stand-in for this Python whose processes are forked from a zygote, started now if need be.
 
-    Forks this process when no other thread could be in the middle of something, and starts a new one otherwise.
+    The zygote is a new process, not a fork of this one: what is open here (a database, a lock, a thread in the
+    middle of something) must not live on in Spark's workers. It gets ready while the JVM starts.
     """
     folder = Path(tempfile.mkdtemp(prefix="penstock-zygote-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -81,13 +89,11 @@ def zygote_launcher() -> str:
     listener.listen(64)
     # Nobody writes to it: its end tells the zygote that this process is gone.
     alive, kept = os.pipe()
-    if threading.active_count() == 1:
-        if os.fork() == 0:
-            _become_zygote(listener, alive)
-    else:
-        fds = (listener.fileno(), alive)
-        command = [sys.executable, "-m", "penstock.spark.zygote", *map(str, fds)]
-        subprocess.Popen(command, pass_fds=fds, stdin=subprocess.DEVNULL, start_new_session=False)
+    fds = (listener.fileno(), alive)
+    command = [sys.executable, "-m", "penstock.spark.zygote", *map(str, fds)]
+    # As Spark starts its workers: the hash of a text is the same in every process, also after a restart.
+    environment = {"PYTHONHASHSEED": "0", **os.environ}
+    subprocess.Popen(command, pass_fds=fds, stdin=subprocess.DEVNULL, env=environment)
     listener.close()
     os.close(alive)
     os.set_inheritable(kept, False)
@@ -104,6 +110,8 @@ def _become_zygote(listener: socket.socket, alive: int) -> None:
     status = 1
     try:
         atexit._clear()
+        # Nothing of the parent's is ever collected here: its files would close descriptors that are others' by then.
+        gc.freeze()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for number in (signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
@@ -145,13 +153,14 @@ def _serve(listener: socket.socket, alive: int) -> None:
                 _reap(children, selector)
             elif key.fileobj is listener:
                 link, _ = listener.accept()
-                child = _fork_child(link, [listener, waker, woken, *children.values()], alive)
+                child = _fork_child(link, [selector, listener, waker, woken, *children.values()], alive)
                 if child:
                     children[child] = link
                     selector.register(link, selectors.EVENT_READ)
             else:
-                # The launcher was killed: so must be what it stands for.
-                selector.unregister(key.fileobj)
+                # The launcher was killed: so must be what it stands for, unless it has just been reaped.
+                with contextlib.suppress(KeyError, ValueError):
+                    selector.unregister(key.fileobj)
                 for child, link in children.items():
                     if link is key.fileobj:
                         os.kill(child, signal.SIGTERM)
@@ -171,7 +180,7 @@ def _reap(children: dict[int, socket.socket], selector: selectors.BaseSelector) 
         link.close()
 
 
-def _fork_child(link: socket.socket, others: list[socket.socket], alive: int) -> int:
+def _fork_child(link: socket.socket, others: list[Closable], alive: int) -> int:
     """The child's process id; 0 when the launcher was gone before it had said what it wants."""
     head, streams, _, _ = socket.recv_fds(link, 4, 3)
     size, order = int.from_bytes(head, "big"), b""
@@ -204,12 +213,9 @@ def _carry_on(streams: list[int], arguments: list[str], environment: dict[str, s
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
-        # The parent's may be something else by now: a test's, a notebook's.
-        sys.stdin, sys.stdout, sys.stderr = (
-            open(number, mode, closefd=False) for number, mode in ((0, "r"), (1, "w"), (2, "w"))  # noqa: SIM115
-        )
         os.environ.clear()
         os.environ.update(environment)
+        _open_streams(unbuffered=bool(environment.get("PYTHONUNBUFFERED")))
         os.chdir(folder)
         known = set(sys.path)
         sys.path[1:1] = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path not in known]
@@ -229,6 +235,14 @@ def _carry_on(streams: list[int], arguments: list[str], environment: dict[str, s
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(status & 0xFF)
+
+
+def _open_streams(unbuffered: bool) -> None:
+    """The standard streams as Python opens them; the parent's may be something else by now: a test's, a notebook's."""
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    plain = open(1, "wb", buffering=0 if unbuffered else -1, closefd=False)  # noqa: SIM115
+    sys.stdout = io.TextIOWrapper(plain, write_through=unbuffered)
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
 
 
 if __name__ == "__main__":

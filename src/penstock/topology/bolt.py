@@ -18,6 +18,13 @@ class Context:
     """Which of the operator's parallel instances this is, from 0."""
 
 
+class Fail(Exception):
+    """Raise it in custom code to fail the tuple at hand: `raise Fail("no such customer")`.
+
+    What becomes of the tuple is the operator's `on_error`, as for every other exception.
+    """
+
+
 class Bolt:
     """Subclass it and write `process`. One object serves many tuples and many epochs of a worker process.
 
@@ -26,6 +33,7 @@ class Bolt:
 
     context: Context
     _emit: Callable[[str, Any], None]
+    _fail: Callable[[Any, str], None]
 
     def initialize(self, **arguments: Any) -> None:
         """Called once before the first tuple, with what the topology gives under `with`."""
@@ -40,3 +48,10 @@ class Bolt:
     def emit(self, *values: Any, port: str = DEFAULT_PORT) -> None:
         """Send a tuple on: `emit("word", 1)`, `emit(("word", 1))` or `emit({"word": …})`."""
         self._emit(port, values[0] if len(values) == 1 else values)
+
+    def fail(self, tup: Any, reason: str = "failed") -> None:
+        """Fail the tuple that `process` was given: what it emitted for it is discarded, before and after.
+
+        What becomes of the tuple is the operator's `on_error`. Another tuple than the present one cannot be failed.
+        """
+        self._fail(tup, reason)

@@ -24,6 +24,7 @@ from penstock.topology.model import (
     Filter,
     FrozenOptions,
     Location,
+    OnError,
     Operator,
     Route,
     Select,
@@ -158,7 +159,8 @@ class Stream:
         return replace(self, topology=topology)._add(Union, name, {"union": None}, parallelism, route, inputs)
 
     def custom(self, code: Code, *, emits: str | Schema | Mapping[str, str | Schema] | None = None,
-               with_: Mapping[str, Any] | None = None, timeout: float | None = None, name: str | None = None,
+               with_: Mapping[str, Any] | None = None, timeout: float | None = None,
+               on_error: str | OnError | None = None, name: str | None = None,
                parallelism: int | None = None, route: str | Route | None = None) -> Stream:
         """Run your own Python: `module:name`, or a function or class at the top level of a module.
 
@@ -171,7 +173,7 @@ class Stream:
                 code, folder = _find_code(code)
                 if folder is not None and topology.folder == Path():
                     topology = topology.with_folder(folder)
-        given = {"custom": code, "emits": emits, "with": with_, "timeout": timeout}
+        given = {"custom": code, "emits": emits, "with": with_, "timeout": timeout, "on_error": on_error}
         given = {key: value for key, value in given.items() if value is not None}
         return replace(self, topology=topology)._add(Custom, name, given, parallelism, route)
 

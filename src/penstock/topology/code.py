@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -142,3 +143,14 @@ def _is_installed(module: ModuleType | None) -> bool:
     libraries = {Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
     own = Path(__file__).parents[1]
     return any(path.is_relative_to(place) for path in _locations(module) for place in (*libraries, own))
+
+
+def takes_batches(function: Callable[..., Any]) -> bool:
+    """Whether a function asks for whole Arrow batches: its first parameter is annotated so."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    annotation = parameters[0].annotation if parameters else None
+    name = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    return name.split(".")[-1].rstrip("'\"") == "RecordBatch"

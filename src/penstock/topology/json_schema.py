@@ -15,7 +15,8 @@ from penstock.topology.catalogue import (
     describe_field,
     operator_kinds,
 )
-from penstock.topology.model import Delivery, EpochSettings, RouteKind
+from penstock.topology.model import Delivery, EpochSettings, OnError, RouteKind
+from penstock.topology.on_error import PATTERN as ON_ERROR_PATTERN
 from penstock.topology.values import CUSTOM, LOGGING, ON_MALFORMED, needs_argument
 
 Json = dict[str, Any]
@@ -43,6 +44,8 @@ _TYPES: dict[str, Json] = {
     "schema": _TEXT,
     "emits": {"anyOf": [_TEXT, {**_TEXT_BY_NAME, "propertyNames": {"pattern": _NAME}}]},
     "code": {"type": "string", "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$|\$\{env:"},
+    "on_error": {"anyOf": [{"enum": ["fail", "drop", "dead-letter", "retry(3)"]},
+                           {"type": "string", "pattern": rf"{ON_ERROR_PATTERN}|\$\{{env:"}]},
 }
 """How each type of option looks in JSON; a type that is not here may be anything."""
 
@@ -126,8 +129,8 @@ def _option(option: Option) -> Json:
     if option.minimum is not None and "anyOf" in described:
         number, *others = described["anyOf"]
         described["anyOf"] = [{**number, "minimum": option.minimum}, *others]
-    if isinstance(option.default, str | int | float) and not option.required:
-        described["default"] = option.default
+    if isinstance(option.default, str | int | float | OnError) and not option.required:
+        described["default"] = str(option.default) if isinstance(option.default, OnError) else option.default
     return described
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from penstock.runtime.run import Outcome
     from penstock.topology.builder import Stream
 
+MAX_SOURCES = 128
+"""A tuple's sequence has seven bits for the source it comes from."""
+
 DEFAULT_PORT = ""
 """The port of an operator that has only one output."""
 
@@ -62,6 +65,25 @@ class Route:
 
     def __str__(self) -> str:
         return f"{self.kind}({', '.join(self.fields)})" if self.fields else str(self.kind)
+
+
+class ErrorKind(StrEnum):
+    FAIL = "fail"
+    RETRY = "retry"
+    DEAD_LETTER = "dead-letter"
+    DROP = "drop"
+
+
+@dataclass(frozen=True)
+class OnError:
+    """What becomes of a tuple for which custom code fails."""
+
+    kind: ErrorKind = ErrorKind.FAIL
+    retries: int = 0
+    """With `retry`, how often the source tuple is replayed before it goes to the dead letters."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.retries})" if self.kind is ErrorKind.RETRY else str(self.kind)
 
 
 @dataclass(frozen=True)
@@ -209,12 +231,25 @@ class Custom(Operator):
                                       default=FrozenOptions(), type="mapping", key="with")
     timeout: float = option("Seconds one tuple may take before the operator counts as hung.", default=60.0,
                             type="number")
+    on_error: OnError = option(
+        "What becomes of a tuple for which it fails: `fail` ends the run, `drop` only counts it, `dead-letter` writes "
+        "it to the dead letters, `retry(n)` replays its source tuple up to n times first.",
+        default=OnError(), type="on_error")
 
     def output_ports(self) -> tuple[str, ...]:
         return tuple(port for port, _ in self.emits) or (DEFAULT_PORT,)
 
     def schema_of(self, port: str) -> Schema | None:
         return dict(self.emits).get(port)
+
+    @property
+    def tolerates(self) -> bool:
+        """Whether a tuple may fail without ending the run."""
+        return self.on_error.kind is not ErrorKind.FAIL
+
+    @property
+    def retries(self) -> bool:
+        return self.on_error.kind is ErrorKind.RETRY
 
 
 OPERATOR_KINDS: tuple[type[Operator], ...] = (Filter, Select, Explode, Dup, Uniq, Count, Union, Custom)
@@ -275,6 +310,11 @@ class Topology:
     def node(self, name: str) -> Source | Operator | None:
         nodes: tuple[Source | Operator, ...] = (*self.sources, *self.operators)
         return next((node for node in nodes if node.name == name), None)
+
+    @property
+    def retries(self) -> bool:
+        """Whether any operator has tuples that fail replayed."""
+        return any(isinstance(operator, Custom) and operator.retries for operator in self.operators)
 
     def streams(self) -> tuple[StreamRef, ...]:
         """Every stream that can be read, in the order written."""

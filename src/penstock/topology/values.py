@@ -18,10 +18,12 @@ from penstock.topology.environment import Outside
 from penstock.topology.model import (
     DEFAULT_PORT,
     FrozenOptions,
+    OnError,
     Operator,
     Route,
     StreamRef,
 )
+from penstock.topology.on_error import parse_on_error
 from penstock.topology.problems import suggest
 from penstock.topology.routes import parse_route
 from penstock.topology.schema import Schema, parse_schema, split_top_level
@@ -156,6 +158,10 @@ def to_route(value: object) -> Route:
     return value if isinstance(value, Route) else parse_route(to_filled_text(value))
 
 
+def to_on_error(value: object) -> OnError:
+    return value if isinstance(value, OnError) else parse_on_error(to_filled_text(value))
+
+
 def to_code(value: object) -> str:
     text = to_filled_text(value)
     if not _CODE.fullmatch(text):
@@ -215,6 +221,7 @@ _CONVERSIONS: dict[str, Callable[[object], Any]] = {
     "emits": to_emits,
     "route": to_route,
     "code": to_code,
+    "on_error": to_on_error,
 }
 
 

@@ -14,6 +14,7 @@ from penstock.topology.catalogue import option_key
 from penstock.topology.model import (
     DEFAULT_PORT,
     Case,
+    OnError,
     Operator,
     Route,
     Sink,
@@ -203,6 +204,8 @@ def _argument(kind: str, value: Any) -> Any:
         return ports[DEFAULT_PORT] if list(ports) == [DEFAULT_PORT] else ports
     if isinstance(value, Route):
         return write_route(value)
+    if isinstance(value, OnError):
+        return str(value)
     return value
 
 

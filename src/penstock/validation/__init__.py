@@ -14,6 +14,7 @@ from penstock.validation.custom_code import check_custom_code
 from penstock.validation.delivery import check_delivery
 from penstock.validation.graph import check_graph
 from penstock.validation.names import check_names
+from penstock.validation.on_error import check_on_error
 from penstock.validation.routing import check_routing
 from penstock.validation.schemas import Schemas, check_inputs_agree, stream_schemas
 from penstock.validation.settings import check_settings
@@ -39,6 +40,7 @@ def validate(topology: Topology, catalogue: Catalogue) -> list[Problem]:
         *check_keys(topology, schemas),
         *_check_sql(topology, schemas),
         *check_custom_code(topology),
+        *check_on_error(topology),
         *check_cases(topology, schemas),
     )
     return sorted(dict.fromkeys(found), key=lambda problem: (problem.where.file, problem.where.line))

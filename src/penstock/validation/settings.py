@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from penstock.topology.model import Command, Count, Custom, Delivery, Location, Operator, Topology
+from penstock.topology.model import (
+    MAX_SOURCES,
+    Command,
+    Count,
+    Custom,
+    Delivery,
+    Location,
+    Operator,
+    Topology,
+)
 from penstock.topology.problems import Problem
 from penstock.topology.values import LOGGING, ON_MALFORMED
 from penstock.validation.suggestions import not_found
@@ -31,6 +40,8 @@ def check_settings(topology: Topology) -> Iterator[Problem]:
         yield Problem(topology.where, f"epoch max_tuples {epoch.max_tuples} is impossible", "give at least 1")
     if not _is_number(epoch.tick) or epoch.tick < 0:
         yield Problem(topology.where, f"epoch tick {epoch.tick} is impossible", "give seconds, 0 for never")
+    if len(topology.sources) > MAX_SOURCES:
+        yield Problem(topology.where, f"{len(topology.sources)} sources are too many", f"use at most {MAX_SOURCES}")
     for operator in topology.operators:
         yield from _check_operator(operator)
     for command in topology.commands:

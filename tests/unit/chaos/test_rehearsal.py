@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from penstock.chaos.rehearsal import Settings, rehearse
+from penstock.chaos.rehearsal import Settings, read_rows, rehearse
 from penstock.chaos.report import Report
 from penstock.chaos.subject import prepare
 from penstock.chaos.trial import Ways
+from penstock.connectors.memory import MemorySink
 from penstock.connectors.registry import catalogue
 from penstock.errors import DeliveryError
 from penstock.topology.loading import load_topology
@@ -66,3 +69,23 @@ def test_a_deep_rehearsal_leaves_no_mount_and_keeps_what_was_written(project: Pa
     scratch = project.parent / "scratch"
     assert not (scratch / "disturbed").is_mount()
     assert len((scratch / "disturbed/out/rows.jsonl").read_text().splitlines()) == 30
+
+
+@dataclass(frozen=True)
+class Lines(MemorySink):
+    """A sink that hands back lines, as the file sink does."""
+
+    lines: tuple[str, ...] = ()
+
+    def read_back(self) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"line": list(self.lines)})
+
+
+def test_a_column_of_json_lines_can_be_ignored() -> None:
+    one, other = Lines("t", "s", ('{"id":1,"at":5}',)), Lines("t", "s", ('{"id":1,"at":6}',))
+    assert read_rows(one) != read_rows(other)
+    assert read_rows(one, {"at"}) == read_rows(other, {"at"})
+
+
+def test_lines_that_are_no_json_are_compared_whole() -> None:
+    assert read_rows(Lines("t", "s", ("1,5",)), {"at"}) != read_rows(Lines("t", "s", ("1,6",)), {"at"})

@@ -18,11 +18,11 @@ STRIKES = (
 
 
 def report(delivery: Delivery = Delivery.EXACTLY_ONCE, breaches: tuple[str, ...] = (), lost: int = 0) -> Report:
-    reference = Outcome(True, 25, 20.0, 1, 0.5, 3)
-    disturbed = Outcome(True, 25, 90.0, 4, 16.3, 12, STRIKES)
+    reference = Outcome(True, 25, 0, 0, 20.0, 1, 0.5, 3)
+    disturbed = Outcome(True, 25, 2, 80, 90.0, 4, 16.3, 12, STRIKES)
     verdicts = (Verdict("words", 1000, lost, examples=("lost: {}",) * lost),)
     return Report("word-count", delivery, 4711, ("epoch.max_tuples=40",), 1000, reference, disturbed, verdicts,
-                  ("seen",), breaches, skipped_epochs=2, skipped_tuples=80)  # fmt: skip
+                  ("seen",), breaches)  # fmt: skip
 
 
 def test_a_promise_that_was_kept_is_said_in_the_last_line() -> None:

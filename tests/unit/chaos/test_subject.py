@@ -111,3 +111,18 @@ def test_sinks_that_keep_nothing_are_left_out(folder: Path, monkeypatch: pytest.
     found, left_out = comparable_sinks(read, folder)
     assert list(found) == ["out"]
     assert left_out == ("seen",)
+
+
+def test_a_sink_that_would_write_to_its_real_place_is_refused(folder: Path) -> None:
+    (folder / "own.py").write_text(
+        "from penstock.connectors.base import SinkConnector, Staged\n"
+        "class Real(SinkConnector):\n"
+        "    @classmethod\n"
+        "    def configure(cls, place, options): return cls()\n"
+        "    def stage(self, batches): return Staged(0)\n"
+        "    def commit(self, epoch, staged): pass\n"
+    )
+    written = topology(folder)
+    own = replace(written.sinks[0], kind="custom", options=FrozenOptions(custom="own:Real"))
+    with pytest.raises(TopologyError, match="sink 'out' would write to its real place"):
+        comparable_sinks(replace(written, sinks=(own,)), folder)

@@ -15,11 +15,13 @@ import pytest
 from penstock.connectors import file_source
 from penstock.connectors.base import Malformed, Place
 from penstock.connectors.file_source import FileSource
+from penstock.connectors.records import line_file
 from penstock.connectors.records import slices as record_slices
+from penstock.connectors.records.line_file import LineFile
 from penstock.errors import ConnectorError, TopologyError
 from penstock.topology.schema import parse_schema
 
-from .source_conformance import ALL, SourceConformance, everything, rows_between
+from .source_conformance import ALL, SourceConformance, cuts, everything, rows_between
 
 USERS = "id int, user string"
 
@@ -98,8 +100,6 @@ class TestMalformedCsvConformance(SourceConformance):
 
 @pytest.mark.usefixtures("tiny_slices")
 class TestBlankLinesAndCommentsConformance(SourceConformance):
-    skips_records = True
-
     @pytest.fixture
     def source(self, tmp_path: Path) -> FileSource:
         (tmp_path / "in.csv").write_text("% who\n\n" + "1, ann\n \n  % more\r\n2, bob\r\n\r\n" * 4 + "3, cid\n\n")
@@ -381,7 +381,7 @@ def test_new_files_are_picked_up_wherever_they_sort(tmp_path: Path) -> None:
     (folder / "m.csv").write_text("1,ann\n")
     (folder / "_SUCCESS").write_text("")
     first = source.cut({}, ALL)
-    assert first.end == {"logs/m.csv": {"at": 6, "line": 1}}
+    assert [(key, mark["at"], mark["line"]) for key, mark in first.end.items()] == [("logs/m.csv", 6, 1)]
     (folder / "a.csv").write_text("2,bob\n")
     (folder / "z.csv").write_text("3,cid\n")
     second = source.cut(first.end, ALL)
@@ -481,10 +481,164 @@ def test_a_file_that_disappeared_is_reported(tmp_path: Path) -> None:
     source = source_of(tmp_path, "*.csv", USERS)
     end = source.cut({}, ALL).end
     (tmp_path / "a.csv").unlink()
-    with pytest.raises(ConnectorError, match=r"tweets: a.csv disappeared"):
+    with pytest.raises(ConnectorError, match=r"tweets: .*/a.csv disappeared; put it back as it was .* --fresh"):
         source.cut(end, ALL)
     with pytest.raises(ConnectorError, match=r"a.csv disappeared"):
         rows_between(source, {}, end)
+
+
+def test_the_only_file_that_disappeared_is_reported_as_one_that_was_there(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("1,ann\n")
+    source = source_of(tmp_path, "in.csv", USERS)
+    end = source.cut({}, ALL).end
+    (tmp_path / "in.csv").unlink()
+    with pytest.raises(ConnectorError, match=r"in.csv disappeared; put it back"):
+        source.cut(end, ALL)
+
+
+class TestReplaced:
+    """Another file under the same name, as it is found by the next start, which is another connector."""
+
+    said = r"tweets: .*/in.csv was replaced: what is in it up to \d+ is not what was read there; put it back .* --fresh"
+
+    def end_of(self, folder: Path, text: str, limit: int = ALL) -> Any:
+        (folder / "in.csv").write_text(text)
+        return json.loads(json.dumps(source_of(folder, "in.csv", USERS).cut({}, limit).end))
+
+    @pytest.mark.parametrize("text", ["7,ann\n2,bob\n3,cid\n", "1,ann\n2,bod\n3,cid\n", "1,ann\n2,bod\n3,cid\n4,dan\n"])
+    def test_other_content_is_noticed_before_the_next_epoch_is_cut(self, tmp_path: Path, text: str) -> None:
+        end = self.end_of(tmp_path, "1,ann\n2,bob\n3,cid\n", limit=2)
+        (tmp_path / "in.csv").write_text(text)
+        with pytest.raises(ConnectorError, match=self.said):
+            source_of(tmp_path, "in.csv", USERS).cut(end, ALL)
+
+    def test_other_content_is_noticed_before_an_agreed_epoch_is_read_again(self, tmp_path: Path) -> None:
+        end = self.end_of(tmp_path, "1,ann\n2,bob\n")
+        (tmp_path / "in.csv").write_text("1,ann\n2,bod\n")
+        with pytest.raises(ConnectorError, match=self.said):
+            source_of(tmp_path, "in.csv", USERS).slices({}, end, 2)
+
+    def test_in_a_long_file_the_beginning_and_the_last_lines_are_compared(self, tmp_path: Path) -> None:
+        long = "".join(f"{n},user{n}\n" for n in range(2000))
+        end = self.end_of(tmp_path, long)
+        for other in (long.replace("7,user7\n", "7,user8\n", 1), long.replace("1999,user1999", "1999,user1998")):
+            assert len(other) == len(long)
+            (tmp_path / "in.csv").write_text(other)
+            with pytest.raises(ConnectorError, match=self.said):
+                source_of(tmp_path, "in.csv", USERS).cut(end, ALL)
+
+    def test_a_file_that_takes_its_place_in_mid_run_is_noticed(self, tmp_path: Path) -> None:
+        (tmp_path / "in.csv").write_text("1,ann\n2,bob\n")
+        source = source_of(tmp_path, "in.csv", USERS, follow=True)
+        end = source.cut({}, ALL).end
+        (tmp_path / "other").write_text("5,eve\n6,fay\n7,gus\n")
+        (tmp_path / "other").rename(tmp_path / "in.csv")
+        with pytest.raises(ConnectorError, match=self.said):
+            source.cut(end, ALL)
+
+    def test_the_same_content_in_another_file_goes_on(self, tmp_path: Path) -> None:
+        end = self.end_of(tmp_path, "1,ann\n2,bob\n", limit=1)
+        (tmp_path / "in.csv").unlink()
+        (tmp_path / "in.csv").write_text("1,ann\n2,rob\n3,cid\n")
+        source = source_of(tmp_path, "in.csv", USERS)
+        rows, _ = rows_between(source, end, source.cut(end, ALL).end)
+        assert [row["user"] for row in rows] == ["rob", "cid"]
+
+    def test_an_offset_from_before_there_were_fingerprints_is_accepted(self, tmp_path: Path) -> None:
+        (tmp_path / "in.csv").write_text("id,user\n1,ann\n\n2,bob\n3,cid\n")
+        source = source_of(tmp_path, "in.csv", USERS, header=True)
+        start = {"in.csv": {"at": 15, "line": 3}}
+        cut = source.cut(start, ALL)
+        assert (cut.tuples, cut.end["in.csv"]["line"]) == (2, 5)
+        assert [row["user"] for row in rows_between(source, start, cut.end)[0]] == ["bob", "cid"]
+
+    def test_a_file_is_looked_at_once_and_not_for_every_epoch(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        end = self.end_of(tmp_path, "1,ann\n2,bob\n3,cid\n", limit=1)
+        source = source_of(tmp_path, "in.csv", USERS)
+        looked: list[int] = []
+        whole = LineFile.fingerprint
+        monkeypatch.setattr(LineFile, "fingerprint", lambda file, at: looked.append(at) or whole(file, at))
+        for expected in ([6, 12], [6, 12, 18], [6, 12, 18]):
+            cut = source.cut(end, 1)
+            source.slices(end, cut.end, 2)
+            assert looked == expected
+            end = cut.end
+
+    def test_a_parquet_file_may_be_replaced_only_by_one_that_begins_with_the_same_rows(self, tmp_path: Path) -> None:
+        def write(*numbers: int) -> None:
+            pq.write_table(pa.table({"id": list(numbers)}), tmp_path / "in.parquet", row_group_size=2)
+
+        write(1, 2, 3, 4)
+        end = source_of(tmp_path, "in.parquet").cut({}, ALL).end
+        write(1, 2, 3, 4, 5)
+        assert source_of(tmp_path, "in.parquet").cut(end, ALL).tuples == 1
+        write(1, 2, 4, 3, 5)
+        with pytest.raises(ConnectorError, match=r"in.parquet was replaced: what is in it up to 4 is not"):
+            source_of(tmp_path, "in.parquet").cut(end, ALL)
+
+
+# -- what counts as a record ------------------------------------------------------------------------
+
+
+MIXED = "id,user\n% who\n1,ann\n\n \t\r\n2,bob\n  % more\n3,cid\n\n4,dan\n5,eve\n% end\n\n"
+
+
+@pytest.mark.parametrize(("limit", "sizes"), [(1, [1] * 5), (2, [2, 2, 1]), (3, [3, 2]), (4, [4, 1]), (5, [5])])
+def test_headers_comments_and_blank_lines_count_neither_as_tuples_nor_towards_the_limit(
+    tmp_path: Path, limit: int, sizes: list[int]
+) -> None:
+    (tmp_path / "in.csv").write_text(MIXED)
+    source = source_of(tmp_path, "in.csv", USERS, header=True, comment="%")
+    made = [cut for _, cut in cuts(source, limit)]
+    assert [cut.tuples for cut in made] == sizes
+    assert [cut.ended for cut in made] == [False] * (len(sizes) - 1) + [True]
+    assert made[-1].end["in.csv"] | {"seen": ""} == {"at": len(MIXED), "line": 13, "skipped": 8, "seen": ""}
+
+
+def test_the_backlog_does_not_count_the_header(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("id,user\n" + "1,ann123\n" * 10)
+    assert source_of(tmp_path, "in.csv", USERS, header=True).cut({}, 5).backlog == 5
+
+
+def test_a_file_without_a_record_ends_without_a_tuple(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("% nothing yet\n\n")
+    cut = source_of(tmp_path, "in.csv", USERS, comment="%").cut({}, 1)
+    assert (cut.tuples, cut.ended) == (0, True)
+
+
+def test_a_byte_order_mark_does_not_hide_a_comment_and_is_no_record_itself(tmp_path: Path) -> None:
+    for text, tuples in (("\ufeff% who\n1,ann\n", 1), ("\ufeff\n1,ann", 1), ("\ufeff", 0)):
+        (tmp_path / "in.csv").write_text(text)
+        source = source_of(tmp_path, "in.csv", USERS, comment="%")
+        cut = source.cut({}, ALL)
+        assert (cut.tuples, cut.ended) == (tuples, True)
+        assert everything(source) == ([{"id": 1, "user": "ann"}] * tuples, [])
+    (tmp_path / "in.txt").write_text("\ufeff")
+    assert source_of(tmp_path, "in.txt").cut({}, ALL).tuples == len(everything(source_of(tmp_path, "in.txt"))[0])
+
+
+def test_lines_longer_than_what_is_read_at_once_are_counted_right(tmp_path: Path) -> None:
+    long = "x" * 400_000
+    (tmp_path / "in.csv").write_text(f"1,{long}\n\n{' ' * 300_000}\n2,{long}\n{' ' * 300_000}% c\n3,{long}")
+    source = source_of(tmp_path, "in.csv", USERS, comment="%")
+    assert [cut.tuples for _, cut in cuts(source, 2)] == [2, 1]
+    assert [row["id"] for row in everything(source)[0]] == [1, 2, 3]
+
+
+def test_counting_agrees_with_looking_at_each_line_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_file, "_CHUNK", 8)
+    dice = random.Random(11)
+    for _ in range(1000):
+        text = bytes(dice.choices(b"a %# \n\n\r\t", k=dice.randrange(40)))
+        (tmp_path / "in.csv").write_bytes(text)
+        for comment in (b"", b"%", b"%#"):
+            lines = [line.strip() for line in text.split(b"\n")]
+            records = [line for line in lines if line and not (comment and line.startswith(comment))]
+            source = source_of(tmp_path, "in.csv", "value string", comment=comment.decode(), strip=False)
+            assert sum(cut.tuples for _, cut in cuts(source, 2)) == len(records), (text, comment)
+            assert source.cut({}, ALL).tuples == len(records), (text, comment)
 
 
 @pytest.mark.parametrize(

@@ -61,3 +61,19 @@ def test_a_route_is_labelled_with_its_fields_and_instances() -> None:
 
 def test_one_is_singular() -> None:
     assert (counted(1, "sink"), counted(2, "sink"), counted(0, "sink")) == ("1 sink", "2 sinks", "0 sinks")
+
+
+@pytest.mark.parametrize(("address", "shown"), [
+    ("postgresql://ann:s3cret@db.example/sales", "sql postgresql://ann:***@db.example/sales"),
+    ("postgresql+psycopg://ann:p%40ss@db.example:5432/sales", "sql postgresql+psycopg://ann:***@db.example:5432/sales"),
+    ("postgresql://:s3cret@/sales", "sql postgresql://:***@/sales"),
+    ("postgresql://ann@db.example:5432/sales", "sql postgresql://ann@db.example:5432/sales"),
+    ("sqlite:///out/results.db", "sql sqlite:///out/results.db"),
+])
+def test_the_password_of_an_address_is_not_shown(address: str, shown: str) -> None:
+    assert brief_of(Sink("s", StreamRef("lines"), "sql", FrozenOptions(sql=address))) == shown
+
+
+def test_options_beside_the_argument_are_not_shown() -> None:
+    sink = Sink("s", StreamRef("lines"), "sql", FrozenOptions(sql="sqlite:///a.db", table="t", token="s3cret"))
+    assert brief_of(sink) == "sql sqlite:///a.db"

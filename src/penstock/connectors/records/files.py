@@ -1,21 +1,22 @@
-"""Files as a source sees them: which there are, how far each goes, and where records begin in it."""
+"""Files as a source sees them: which there are, what is asked of each, and what can be wrong with it."""
 
 from __future__ import annotations
 
 import abc
 import glob
+import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from penstock.connectors.base import Place
 from penstock.errors import ConnectorError
 
-_CHUNK = 1 << 20
+_HEAD, _TAIL = 4096, 1024
+_WAY_OUT = "put it back as it was and start again, or start anew with --fresh"
 _SIMILAR = (".csv", ".dat", ".data", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", "")
 
 
@@ -25,6 +26,12 @@ class Mark:
 
     at: int
     line: int
+    skipped: int = 0
+    """How many of the lines are no records: headers, blank lines, comments."""
+
+    @property
+    def records(self) -> int:
+        return self.line - self.skipped
 
 
 class TrackedFile(abc.ABC):
@@ -38,101 +45,20 @@ class TrackedFile(abc.ABC):
         """Its end now, in bytes or rows."""
 
     @abc.abstractmethod
+    def fingerprint(self, at: int) -> str:
+        """A short digest of some of what lies before `at`: another one when the file is not what it was."""
+
+    @abc.abstractmethod
     def beginning(self, whole_lines: bool) -> Mark | None:
         """The mark before its first record; None while that cannot be told."""
 
     @abc.abstractmethod
     def advance(self, mark: Mark, limit: int, whole_lines: bool) -> Mark:
-        """The mark at most `limit` records further; the same where there are none."""
+        """The mark at most `limit` records further; the same where there is nothing more."""
 
     @abc.abstractmethod
     def split(self, begin: Mark, at: int, end: int) -> Mark:
         """The first mark at or after `at`, at most `end`; lines are counted on from `begin`."""
-
-
-@dataclass(frozen=True)
-class LineFile(TrackedFile):
-    """A file of lines, the first of which may be a header. Every physical line counts as a record."""
-
-    name: str
-    path: Path
-    header: bool = False
-    weight: ClassVar[int] = 1
-
-    def size(self) -> int:
-        with reading(self.name, self.path):
-            return self.path.stat().st_size
-
-    def beginning(self, whole_lines: bool) -> Mark | None:
-        if not self.header:
-            return Mark(0, 0)
-        line = self.header_line()
-        return Mark(len(line), 1) if line.endswith(b"\n") or (line and not whole_lines) else None
-
-    def header_line(self) -> bytes:
-        with reading(self.name, self.path), self.path.open("rb") as file:
-            return file.readline()
-
-    def advance(self, mark: Mark, limit: int, whole_lines: bool) -> Mark:
-        with reading(self.name, self.path), self.path.open("rb") as file:
-            return _advance(file, mark, limit, self.size(), whole_lines)
-
-    def split(self, begin: Mark, at: int, end: int) -> Mark:
-        with reading(self.name, self.path), self.path.open("rb") as file:
-            boundary = _next_line(file, at, end)
-            lines = sum(chunk.count(b"\n") for chunk in _chunks(file, begin.at, boundary))
-        return Mark(boundary, begin.line + lines)
-
-
-def _advance(file: BinaryIO, mark: Mark, limit: int, size: int, whole_lines: bool) -> Mark:
-    position, end, lines = mark.at, mark.at, 0
-    for chunk in _chunks(file, mark.at, size):
-        found = chunk.count(b"\n")
-        if lines + found >= limit:
-            newlines = np.flatnonzero(np.frombuffer(chunk, dtype=np.uint8) == 10)
-            return Mark(position + int(newlines[limit - lines - 1]) + 1, mark.line + limit)
-        if found:
-            end = position + chunk.rfind(b"\n") + 1
-        lines += found
-        position += len(chunk)
-    if position > end and not whole_lines:
-        return Mark(position, mark.line + lines + 1)
-    return Mark(end, mark.line + lines)
-
-
-def _next_line(file: BinaryIO, at: int, end: int) -> int:
-    position = max(at - 1, 0)
-    for chunk in _chunks(file, position, end):
-        newline = chunk.find(b"\n")
-        if newline >= 0:
-            return position + newline + 1
-        position += len(chunk)
-    return end
-
-
-def _chunks(file: BinaryIO, begin: int, end: int, size: int = _CHUNK) -> Iterator[bytes]:
-    file.seek(begin)
-    while begin < end and (chunk := file.read(min(size, end - begin))):
-        yield chunk
-        begin += len(chunk)
-
-
-def line_blocks(name: str, path: Path, begin: int, end: int, size: int) -> Iterator[bytes]:
-    """The bytes from `begin` to `end` in blocks of whole lines, of about `size` or of one longer line."""
-    with reading(name, path), path.open("rb") as file:
-        pending: list[bytes] = []
-        position = begin
-        for chunk in _chunks(file, begin, end, size):
-            position += len(chunk)
-            cut = chunk.rfind(b"\n") + 1
-            if cut:
-                yield b"".join((*pending, chunk[:cut]))
-                pending = []
-            pending.append(chunk[cut:])
-        if position < end:
-            raise ConnectorError(shrunk(name, path, end, position))
-        if rest := b"".join(pending):
-            yield rest
 
 
 def list_files(place: Place, pattern: str, follow: bool) -> dict[str, Path]:
@@ -178,11 +104,25 @@ def _advice(place: Place, path: Path) -> str:
     return f"paths are relative to {place.folder.absolute()}"
 
 
+def digest_of_ends(name: str, path: Path, begin: int, end: int) -> str:
+    """A short digest of the first and the last bytes between `begin` and `end`."""
+    length = end - begin
+    with reading(name, path), path.open("rb", 0) as file:
+        head = os.pread(file.fileno(), min(length, _HEAD), begin)
+        tail = os.pread(file.fileno(), min(length, _TAIL), max(end - _TAIL, begin))
+    return hashlib.blake2b(head + tail, digest_size=8).hexdigest()
+
+
 def shrunk(name: str, path: Path, wanted: int, size: int) -> str:
-    return (
-        f"{name}: {path} shrank: it was read up to {wanted} and now ends at {size}; "
-        "restore it, or start afresh without the earlier state"
-    )
+    return f"{name}: {path} shrank: it was read up to {wanted} and now ends at {size}; {_WAY_OUT}"
+
+
+def replaced(name: str, path: Path, read: int) -> str:
+    return f"{name}: {path} was replaced: what is in it up to {read} is not what was read there; {_WAY_OUT}"
+
+
+def gone(name: str, path: Path) -> str:
+    return f"{name}: {path} disappeared; {_WAY_OUT}"
 
 
 @contextmanager
@@ -191,7 +131,7 @@ def reading(name: str, path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise ConnectorError(f"{name}: {path} disappeared; restore it, or start afresh") from error
+        raise ConnectorError(gone(name, path)) from error
     except OSError as error:
         said = error.strerror or error
         raise ConnectorError(f"{name}: cannot read {path}: {said}; check what it is and who may read it") from error

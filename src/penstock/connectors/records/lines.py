@@ -19,11 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.connectors.base import Chunk, Malformed
+from penstock.connectors.records.skipping import Skipping
 
 T = TypeVar("T")
 
 _NEWLINE = 10
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""What some programs write at the beginning of a file; it is no part of the first line."""
 
 
 class Unfit(Exception):
@@ -66,20 +68,17 @@ class LineFormat(abc.ABC):
     """How lines become tuples: one line, one tuple."""
 
     schema: pa.Schema
-    keeps_blank_lines = False
 
     @abc.abstractmethod
     def parse(self, lines: Lines) -> pa.RecordBatch:
         """One row for each line, in order; raises Unfit when any of them is malformed.
 
-        There is at least one line, all are UTF-8 and, unless `keeps_blank_lines`, none is blank.
+        There is at least one line, all are UTF-8 and, except in plain text, none is blank.
         """
 
 
 class TextFormat(LineFormat):
     """A line is the value of the one column."""
-
-    keeps_blank_lines = True
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -92,49 +91,45 @@ class TextFormat(LineFormat):
 
 @dataclass(frozen=True)
 class LineReader:
-    """Reads blocks of whole lines in one format.
-
-    Blank lines, except in plain text, and lines that begin with `comment` are no records: they give
-    neither a row nor a malformed record.
-    """
+    """Reads blocks of whole lines in one format; lines to be skipped give neither a row nor a malformed record."""
 
     format: LineFormat
-    comment: bytes = b""
+    skipping: Skipping = Skipping()
 
     def read(self, block: bytes, path: str, line: int) -> Chunk:
         """The tuples of a block whose first line is the file's line number `line`, counted from 1."""
         if line == 1:
-            block = block.removeprefix(_BOM)
+            block = block.removeprefix(BOM)
+        if not block:
+            return Chunk(one_batch([], self.format.schema))
         if not block.endswith(b"\n"):
             block += b"\n"
         try:
-            records = self._only_records(Lines(block))
-            return Chunk(self._parse(records) if records.data else one_batch([], self.format.schema))
+            records = self._only_records(block)
+            return Chunk(self._parse(Lines(records)) if records else one_batch([], self.format.schema))
         except Unfit:
             return self._set_malformed_aside(Lines(block), path, line)
 
-    def _only_records(self, block: Lines) -> Lines:
-        """`block` itself nearly always: lines are looked at one by one only where one seems no record."""
-        skippable = self.comment[:1]
-        if self.comment or not self.format.keeps_blank_lines:
-            skippable += b" \t\r\n"
-        if not any((block.first_bytes == byte).any() for byte in skippable):
+    def _only_records(self, block: bytes) -> bytes:
+        """The block without the lines to be skipped; itself where there are none."""
+        skipped = self.skipping.among(block).tolist()
+        if not skipped:
             return block
-        return Lines(b"".join(line for line in block.split() if self._is_record(line)))
-
-    def _is_record(self, line: bytes) -> bool:
-        text = line.strip()
-        if self.comment and text.startswith(self.comment):
-            return False
-        return bool(text) or self.format.keeps_blank_lines
+        begins = [0, *(block.index(b"\n", start) + 1 for start in skipped)]
+        return b"".join(block[begin:end] for begin, end in zip(begins, [*skipped, len(block)], strict=True))
 
     def _parse(self, lines: Lines) -> pa.RecordBatch:
         check_utf8(lines.data)
         return self.format.parse(lines)
 
     def _set_malformed_aside(self, block: Lines, path: str, line: int) -> Chunk:
-        numbered = enumerate(block.split(), line)
-        lines = [(number, text) for number, text in numbered if self._is_record(text)]
+        skipped = set(self.skipping.among(block.data).tolist())
+        lines: list[tuple[int, bytes]] = []
+        position = 0
+        for number, text in enumerate(block.split(), line):
+            if position not in skipped:
+                lines.append((number, text))
+            position += len(text)
         batches, refused = salvage(lines, lambda part: self._parse(Lines(b"".join(text for _, text in part))))
         malformed = []
         for index, reason in refused:

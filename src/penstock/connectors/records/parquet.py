@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from penstock.connectors.arrow_types import arrow_schema, penstock_schema
 from penstock.connectors.base import Chunk
-from penstock.connectors.records.files import Mark, TrackedFile, reading, shrunk
+from penstock.connectors.records.files import Mark, TrackedFile, digest_of_ends, reading, shrunk
 from penstock.errors import ConnectorError
 from penstock.topology.schema import Schema
 
@@ -38,6 +38,13 @@ class ParquetFile(TrackedFile):
 
     def size(self) -> int:
         return int(self._open().metadata.num_rows)
+
+    def fingerprint(self, at: int) -> str:
+        """Of the bytes of all row groups that have rows before `at`, of which the first and last are enough."""
+        file = self._open()
+        groups, _ = _groups_between(file, 0, at)
+        ends = [_bytes_of(file.metadata.row_group(group)) for group in (groups[0], groups[-1])]
+        return digest_of_ends(self.name, self.path, ends[0][0], ends[-1][1])
 
     def beginning(self, whole_lines: bool) -> Mark:
         return Mark(0, 0)
@@ -107,6 +114,14 @@ def _groups_between(file: pq.ParquetFile, begin: int, end: int) -> tuple[list[in
             groups.append(index)
         row += rows
     return groups, first
+
+
+def _bytes_of(group: pq.RowGroupMetaData) -> tuple[int, int]:
+    """Where the group's data begins and ends in the file."""
+    columns = [group.column(index) for index in range(group.num_columns)]
+    begins = [min(c.dictionary_page_offset or c.data_page_offset, c.data_page_offset) for c in columns]
+    ends = [begin + c.total_compressed_size for begin, c in zip(begins, columns, strict=True)]
+    return min(begins), max(ends)
 
 
 def _cast(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:

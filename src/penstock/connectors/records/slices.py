@@ -48,7 +48,7 @@ def _split(span: Span, before: int, share: int) -> list[tuple[int, Span]]:
         middle = span.file.split(rest.begin, target, span.end) if target < span.end else None
         if middle is None or middle.at >= span.end:
             return [*pieces, (group, rest)]
-        records = middle.line - rest.begin.line
+        records = middle.records - rest.begin.records
         pieces.append((group, replace(rest, end=middle.at, records=records)))
         rest = replace(rest, begin=middle, records=rest.records - records)
 

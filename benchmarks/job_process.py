@@ -1,0 +1,61 @@
+"""Run one job of a benchmark in processes of its own, and take down its figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from memory_sampler import MemorySampler
+
+from penstock.runtime.moments import processes_of
+
+JOBS = Path(__file__).parent / "jobs"
+_PATIENCE_SECONDS = 3600.0
+
+Figures = dict[str, float]
+
+
+def run_job(job: str, variant: str, *arguments: str, memory: bool = False) -> Figures:
+    """Run `jobs/<job>.py VARIANT FOLDER ARGUMENTS…`; it prints its figures as the last line, in JSON.
+
+    With `memory` the peaks are added; where the job says when its run `began` and `ended`, also those of the run's
+    first and last third.
+    """
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-", ignore_cleanup_errors=True) as folder:
+        command = [sys.executable, str(JOBS / f"{job}.py"), variant, folder, *arguments]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        try:
+            if memory:
+                with MemorySampler(process.pid) as sampler:
+                    out, errors = process.communicate(timeout=_PATIENCE_SECONDS)
+            else:
+                out, errors = process.communicate(timeout=_PATIENCE_SECONDS)
+        finally:
+            _end(process)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{out[-2000:]}\n{errors[-4000:]}")
+    figures: Figures = json.loads(out.strip().splitlines()[-1])
+    began, ended = figures.pop("began", None), figures.pop("ended", None)
+    if memory:
+        figures |= sampler.peaks()
+        if began is not None and ended is not None:
+            third = (ended - began) / 3
+            figures["first_third_peak_mb"] = sampler.peak_between(began, began + third)
+            figures["last_third_peak_mb"] = sampler.peak_between(ended - third, ended)
+    return figures
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Whatever the job has left running goes with it."""
+    for left in processes_of(process.pid):
+        with suppress(ProcessLookupError):
+            os.kill(left.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,75 @@
+"""Lines that are no records: blank ones and comments, found in whole blocks at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
+
+_NEWLINE, _SPACE = b"\n "
+_BLANKS = np.frombuffer(b" \t\r\x0b\x0c", dtype=np.uint8)
+_BLANKS_SEEN_TOGETHER = 64
+"""Lines that begin with more blanks than this are looked at one by one."""
+_NOWHERE = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Skipping:
+    """Which lines a source passes over. Blanks before a comment are allowed."""
+
+    blank: bool = False
+    comment: bytes = b""
+
+    def among(self, block: bytes) -> Positions:
+        """Where the lines of a block begin that are no records, in order. The last may lack its newline."""
+        text = np.frombuffer(block, dtype=np.uint8)
+        return self.starts(block, text, text == _NEWLINE)
+
+    def starts(self, block: bytes, text: Bytes, newline: Mask) -> Positions:
+        """As `among`; `text` and `newline` are whole lines at the beginning of the block, and where they end."""
+        if not len(text) or not (self.blank or self.comment):
+            return _NOWHERE
+        suspects = self._suspects(text, newline)
+        return suspects[self._are_no_records(block, text, suspects)] if len(suspects) else suspects
+
+    def _suspects(self, text: Bytes, newline: Mask) -> Positions:
+        """Where the lines begin whose first byte is a blank, their newline, or how comments begin."""
+        seems = text <= _SPACE
+        if self.comment:
+            seems |= text == self.comment[0]
+        first = seems[0]
+        seems[1:] &= newline[:-1]
+        seems[0] = first
+        return np.flatnonzero(seems) if seems.any() else _NOWHERE
+
+    def _are_no_records(self, block: bytes, text: Bytes, starts: Positions) -> Mask:
+        found = np.zeros(len(starts), dtype=np.bool_)
+        which, at = np.arange(len(starts)), starts
+        for _ in range(_BLANKS_SEEN_TOGETHER):
+            byte = text[np.minimum(at, len(text) - 1)]
+            over = (at >= len(text)) | (byte == _NEWLINE)
+            if self.blank:
+                found[which[over]] = True
+            if self.comment:
+                found[which[self._is_comment(text, at)]] = True
+            further = ~over & np.isin(byte, _BLANKS)
+            which, at = which[further], at[further] + 1
+            if not len(which):
+                return found
+        for index, begin in zip(which.tolist(), at.tolist(), strict=True):
+            end = block.find(b"\n", begin)
+            rest = block[begin : end if 0 <= end < len(text) else len(text)].lstrip()
+            found[index] = (self.blank and not rest) or (bool(self.comment) and rest.startswith(self.comment))
+        return found
+
+    def _is_comment(self, text: Bytes, at: Positions) -> Mask:
+        same = np.ones(len(at), dtype=np.bool_)
+        for offset, byte in enumerate(self.comment):
+            position = at + offset
+            same &= (position < len(text)) & (text[np.minimum(position, len(text) - 1)] == byte)
+        return same

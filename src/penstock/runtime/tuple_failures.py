@@ -1,0 +1,208 @@
+"""Run an epoch whose custom code may fail for single tuples, until it is settled what becomes of each of them.
+
+Tuples of operators with `drop` and `dead-letter` have failed for good: they are counted, or buried when the epoch is
+committed. One of an operator with `retry` takes its source tuple out of the whole epoch: the job runs again without it,
+from the state of the epoch before, so that neither a sink nor a state sees anything of it until it is replayed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from penstock.coordination.base import MAX_VALUE_BYTES
+from penstock.epochs.log import EpochLog
+from penstock.epochs.postponed import Late, Offset, Origin, Postponed, Replay, Span, replays_in
+from penstock.epochs.record import EpochRecord
+from penstock.epochs.sequence import anchor_of
+from penstock.errors import CoordinationError, DeliveryError
+from penstock.spark.epoch_job import StagedBySink
+from penstock.spark.failures import Dropped, Failure, collect_failures, forget_failures, leave_out
+from penstock.topology.model import Custom, ErrorKind, OnError, Topology
+
+MAX_ROUNDS = 8
+"""How often an epoch's job is run before its code counts as failing by chance."""
+_PATIENCE_SECONDS = 60.0
+_PAUSE_SECONDS = 0.2
+
+Letter = dict[str, Any]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Settled:
+    """An epoch whose job has run, with nothing left to decide."""
+
+    staged: StagedBySink
+    failed: Mapping[str, int] = field(default_factory=dict)
+    """By operator, how many tuples failed for good."""
+    postponed: int = 0
+    """How many source tuples are replayed later."""
+
+
+@dataclass
+class TupleFailures:
+    """Decides what becomes of the tuples that fail in a topology; the committer asks it to run each epoch."""
+
+    topology: Topology
+    state: Path
+    log: EpochLog
+    starts: Mapping[str, Offset]
+    """Where each source begins."""
+    slices: int
+    """How many slices each source's epochs are read in."""
+    _history: Mapping[int, Replay] = field(init=False, default_factory=dict)
+    """By sequence, the tuples that the present epoch replays."""
+
+    @cached_property
+    def on_error(self) -> dict[str, OnError]:
+        """By operator, for those that let a tuple fail."""
+        custom = (op for op in self.topology.operators if isinstance(op, Custom))
+        return {op.name: op.on_error for op in custom if op.tolerates}
+
+    @property
+    def buries(self) -> bool:
+        """Whether any tuple may end among the dead letters."""
+        return any(on_error.kind is not ErrorKind.DROP for on_error in self.on_error.values())
+
+    def settle(
+        self,
+        record: EpochRecord,
+        run: Callable[[StagedBySink | None], StagedBySink],
+    ) -> Settled:
+        """Run the epoch's job, and again without the tuples that are to be replayed later.
+
+        `run` is given what the last run staged, to throw it away; None the first time. Raises DeliveryError when other
+        tuples fail each time.
+        """
+        epoch = record.epoch
+        if self.on_error:
+            forget_failures(self.state, epoch)
+        if not self.topology.retries:
+            return Settled(run(None), self._count(epoch))
+        replays = replays_in(epoch, self._patiently(self.log.all_postponed))
+        self._history = {replay.anchor.sequence: replay for replay in replays}
+        agreed = self._patiently(lambda: self.log.postponed(epoch))
+        current = agreed or Postponed(epoch)
+        staged = None
+        for _ in range(MAX_ROUNDS):
+            if agreed is not None or staged is not None:
+                leave_out(self.state, epoch, current.sequences())
+            staged = run(staged)
+            failing = self._to_be_replayed(epoch)
+            if not failing:
+                final = agreed or self._agree(current)
+                if final.sequences() == current.sequences():
+                    return Settled(staged, self._count(epoch), len(current.tuples))
+                agreed = current = final
+            elif agreed is None:
+                current = self._with(current, failing, record)
+        raise DeliveryError(self._by_chance(epoch))
+
+    def letters(self, epoch: int) -> Iterator[Letter]:
+        """The dead letters of the epoch that was settled last."""
+        for _, _, letter in self._failed_for_good(epoch):
+            if letter is not None:
+                yield letter
+
+    def committed(self, epoch: int) -> None:
+        """The epoch is through: what its tasks noted is needed no more."""
+        if self.on_error:
+            forget_failures(self.state, epoch)
+
+    # -- what failed ----------------------------------------------------------------------------
+
+    def _to_be_replayed(self, epoch: int) -> set[int]:
+        """The sequences of the source tuples that failed in the last run and may be tried again."""
+        return {
+            failure.sequence
+            for failure in collect_failures(self.state, epoch)
+            if isinstance(failure, Failure)
+            and self._attempts(failure.sequence) <= self.on_error[failure.operator].retries
+        }
+
+    def _failed_for_good(self, epoch: int) -> Iterator[tuple[str, int, Letter | None]]:
+        """The operator, how many tuples failed there, and their letter where they are to be buried."""
+        for failure in collect_failures(self.state, epoch):
+            match failure:
+                case Dropped(operator, count):
+                    yield operator, count, None
+                case Failure(operator, sequence, error, at, values):
+                    anchor, origin = anchor_of(sequence), self._origin(sequence)
+                    yield operator, 1, {
+                        "epoch": epoch,
+                        "operator": operator,
+                        "error": error,
+                        "at": at,
+                        "tuple": values,
+                        "attempts": self._attempts(sequence),
+                        "source": self.topology.sources[anchor.source].name,
+                        "read_in_epoch": origin.epoch,
+                        "position": origin.position,
+                    }
+
+    def _count(self, epoch: int) -> dict[str, int]:
+        counts: Counter[str] = Counter()
+        for operator, number, _ in self._failed_for_good(epoch):
+            counts[operator] += number
+        return dict(counts)
+
+    def _attempts(self, sequence: int) -> int:
+        replay = self._history.get(sequence)
+        return 1 if replay is None else replay.late.attempts + 1
+
+    def _origin(self, sequence: int) -> Origin:
+        replay, anchor = self._history.get(sequence), anchor_of(sequence)
+        return Origin(anchor.epoch, anchor.position) if replay is None else replay.late.origin
+
+    # -- what is agreed -------------------------------------------------------------------------
+
+    def _with(self, postponed: Postponed, failing: set[int], record: EpochRecord) -> Postponed:
+        """`postponed`, and the source tuples of these sequences too."""
+        tuples = {late.anchor.sequence: late for late in postponed.tuples}
+        spans = dict(postponed.spans)
+        before = self._patiently(lambda: self.log.get(record.epoch - 1))
+        begins = self.starts if before is None else before.ends
+        for sequence in failing:
+            anchor, origin, replay = anchor_of(sequence), self._origin(sequence), self._history.get(sequence)
+            tuples[sequence] = Late(anchor, origin, self._attempts(sequence))
+            name = self.topology.sources[anchor.source].name
+            spans[anchor.source, origin.epoch] = (
+                replay.span if replay else Span(begins[name], record.ends[name], self.slices)
+            )
+        return Postponed(postponed.epoch, tuple(tuples[sequence] for sequence in sorted(tuples)), spans)
+
+    def _agree(self, postponed: Postponed) -> Postponed:
+        if len(postponed.to_json()) > MAX_VALUE_BYTES:
+            raise DeliveryError(
+                f"epoch {postponed.epoch}: {len(postponed.tuples):,} tuples failed at once, more than can be replayed "
+                "later; lower epoch.max_tuples, or find out what makes so many fail"
+            )
+        return self._patiently(lambda: self.log.postpone(postponed))
+
+    def _patiently(self, ask: Callable[[], _T]) -> _T:
+        """Ask the coordinator; when it is away for a while, wait for it."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return ask()
+            except CoordinationError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+
+    def _by_chance(self, epoch: int) -> str:
+        failures = (item for item in collect_failures(self.state, epoch) if isinstance(item, Failure))
+        example = next(failures, None)
+        shown = "" if example is None else f"\n  the last one: operator '{example.operator}': {example.error}"
+        return (
+            f"epoch {epoch} was run {MAX_ROUNDS} times, each time without the tuples that had failed before, and each "
+            f"time other ones failed{shown}\n"
+            "  custom code with on_error: retry must fail for the same tuples when it is called again; if it asks "
+            "something outside, let it wait for the answer, or use on_error: dead-letter"
+        )

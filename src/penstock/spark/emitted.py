@@ -1,0 +1,121 @@
+"""From what custom code emitted to Arrow batches, and which of it does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.connectors.arrow_types import arrow_type
+from penstock.spark.epoch_source import SEQUENCE
+from penstock.spark.tuples import as_values
+from penstock.topology.schema import Schema
+
+PORT = "__port"
+
+Emits = tuple[tuple[str, Schema], ...]
+
+_DOES_NOT_FIT = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+Emitted = tuple[str, int, Any]
+"""One tuple that code emitted: on which port, for which row of the batch it was given, and its values."""
+
+
+class Misfit(Exception):
+    """An emitted tuple does not fit the schema; the message says how."""
+
+
+def batches_of(output: Sequence[Emitted], emits: Emits, sequences: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """The emitted tuples as batches, each with the sequence of its row; raises Misfit.
+
+    With several ports a batch has a struct column for every port.
+    """
+    for number, (port, schema) in enumerate(emits):
+        chosen = [(row, values) for name, row, values in output if name == port]
+        if not chosen:
+            continue
+        rows = [_values(values, schema.names) for _, values in chosen]
+        columns = [
+            _column(field.name, field.type, [row[index] for row in rows], rows)
+            for index, field in enumerate(schema.fields)
+        ]
+        numbers = pa.array([sequences[row] for row, _ in chosen], pa.int64())
+        if len(emits) == 1:
+            yield pa.RecordBatch.from_arrays([*columns, numbers], names=[*schema.names, SEQUENCE])
+        else:
+            yield _tagged(emits, number, columns, numbers)
+
+
+def misfits(output: Sequence[Emitted], emits: Emits) -> dict[int, str]:
+    """By row, what is wrong with the first emitted tuple that does not fit. Looks at each one singly: slow."""
+    schemas = dict(emits)
+    found: dict[int, str] = {}
+    for port, row, emitted in output:
+        if row in found:
+            continue
+        schema = schemas[port]
+        try:
+            values = _values(emitted, schema.names)
+            for field, value in zip(schema.fields, values, strict=True):
+                _column(field.name, field.type, [value], [values])
+        except Misfit as misfit:
+            found[row] = str(misfit)
+    return found
+
+
+def checked_batch(part: Any, schema: Schema, first: int) -> pa.RecordBatch:
+    """What a function of a batch returned, in the columns and types of `schema`; raises Misfit."""
+    if not isinstance(part, pa.RecordBatch):
+        raise Misfit(
+            f"returned {type(part).__name__}; a function of a batch returns pyarrow.RecordBatch or pyarrow.Table"
+        )
+    missing = [name for name in schema.names if name not in part.schema.names]
+    if missing:
+        raise Misfit(f"the batch it returned has no column {', '.join(missing)}; emits says: {schema}")
+    try:
+        columns = [part.column(field.name).cast(arrow_type(field.type)) for field in schema.fields]
+    except pa.ArrowInvalid as error:
+        raise Misfit(f"{error}; emits says: {schema}") from error
+    # The code may have dropped or reordered rows: all keep the sequence of the batch's first.
+    columns.append(pa.array(np.full(part.num_rows, first, dtype=np.int64)))
+    return pa.RecordBatch.from_arrays(columns, names=[*schema.names, SEQUENCE])
+
+
+def _values(emitted: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+    try:
+        return as_values(emitted, names)
+    except ValueError as error:
+        raise Misfit(f"emitted {emitted!r}, which does not fit: {error}") from error
+
+
+def _column(name: str, type_name: str, values: list[Any], rows: list[tuple[Any, ...]]) -> pa.Array:
+    kind = arrow_type(type_name)
+    try:
+        return pa.array(values, kind)
+    except _DOES_NOT_FIT:
+        for value, row in zip(values, rows, strict=True):
+            try:
+                pa.array([value], kind)
+            except _DOES_NOT_FIT as error:
+                raise Misfit(
+                    f"emitted {row!r}, but column '{name}' is {type_name} and {value!r} is {type(value).__name__}: "
+                    f"{error}"
+                ) from error
+        raise
+
+
+def _tagged(emits: Emits, number: int, columns: list[pa.Array], sequences: pa.Array) -> pa.RecordBatch:
+    """One batch with a struct column for every port, all null but that of port `number`."""
+    rows = len(sequences)
+    arrays, names = [pa.array(np.full(rows, number, dtype=np.int32))], [PORT]
+    for index, (port, schema) in enumerate(emits):
+        fields = [pa.field(field.name, arrow_type(field.type)) for field in schema.fields]
+        if index == number:
+            arrays.append(pa.StructArray.from_arrays(columns, fields=fields))
+        else:
+            arrays.append(pa.nulls(rows, pa.struct(fields)))
+        names.append(port)
+    return pa.RecordBatch.from_arrays([*arrays, sequences], names=[*names, SEQUENCE])

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from penstock.runtime.compatibility import changes, shape_of
+from penstock.topology.model import (
+    Count,
+    Custom,
+    Delivery,
+    EpochSettings,
+    Filter,
+    FrozenOptions,
+    Operator,
+    Sink,
+    Source,
+    StreamRef,
+    Topology,
+    Uniq,
+)
+
+VISITS = Source("visits", "file", FrozenOptions(file="visits.csv"))
+CLICKS = Source("clicks", "generator", FrozenOptions(generator={"id": "sequence"}, count=10))
+HOME = Filter("home", (StreamRef("visits"),), condition="page = '/home'")
+UNIQUE = Uniq("unique", (StreamRef("home"),), keys=("user",))
+VIEWS = Count("views", (StreamRef("unique"),), keys=("user", "page"))
+OUT = Sink("out", StreamRef("views"), "file", FrozenOptions(file="out.jsonl"))
+
+BEFORE = Topology("pages", sources=(VISITS, CLICKS), operators=(HOME, UNIQUE, VIEWS), sinks=(OUT,))
+
+
+def said(now: Topology, partitions: int = 4, before: Topology = BEFORE) -> list[str]:
+    """What has changed, as a run finds it: the old shape comes from a file."""
+    return changes(json.loads(json.dumps(shape_of(before, 4))), shape_of(now, partitions))
+
+
+def with_operators(*operators: Operator) -> Topology:
+    return replace(BEFORE, operators=operators)
+
+
+def test_the_same_topology_goes_on() -> None:
+    assert said(BEFORE) == []
+
+
+@pytest.mark.parametrize("now", [
+    with_operators(replace(HOME, condition="page = '/'"), UNIQUE, VIEWS),
+    with_operators(UNIQUE, VIEWS),
+    with_operators(HOME, Custom("more", (StreamRef("home"),), code="m:f"), UNIQUE, VIEWS),
+    replace(BEFORE, sinks=(replace(OUT, options=FrozenOptions(file="elsewhere.jsonl")),)),
+    replace(BEFORE, delivery=Delivery.AT_LEAST_ONCE),
+    replace(BEFORE, epoch=EpochSettings(max_tuples=7)),
+    replace(BEFORE, sources=(VISITS, replace(CLICKS, options=FrozenOptions(generator={"id": "sequence"}, count=99)))),
+])
+def test_what_the_checkpoint_does_not_hold_may_change(now: Topology) -> None:
+    assert said(now) == []
+
+
+@pytest.mark.parametrize(("now", "change"), [
+    (replace(BEFORE, sources=(VISITS,)), "source 'clicks' is gone"),
+    (replace(BEFORE, sources=(VISITS, CLICKS, replace(VISITS, name="more"))), "source 'more' is new"),
+    (replace(BEFORE, sources=(CLICKS, VISITS)),
+     "the sources stand in another order: visits, clicks, now clicks, visits"),
+    (replace(BEFORE, sources=(replace(VISITS, options=FrozenOptions(file="b.csv")), CLICKS)),
+     "source 'visits': reads was visits.csv, now b.csv"),
+    (with_operators(HOME, VIEWS), "stateful operator 'unique' is gone"),
+    (with_operators(HOME, UNIQUE, VIEWS, replace(VIEWS, name="again")), "stateful operator 'again' is new"),
+    (with_operators(HOME, VIEWS, UNIQUE),
+     "the stateful operators stand in another order: unique, views, now views, unique"),
+    (with_operators(HOME, replace(UNIQUE, keys=("user", "page")), VIEWS),
+     "stateful operator 'unique': keys was user, now user, page"),
+    (with_operators(HOME, UNIQUE, replace(VIEWS, keys=())), "stateful operator 'views': keys was user, page, now none"),
+    (with_operators(HOME, UNIQUE, replace(VIEWS, emit="each")),
+     "stateful operator 'views': emit was changes, now each"),
+])
+def test_what_it_holds_may_not_and_is_named(now: Topology, change: str) -> None:
+    assert said(now) == [change]
+
+
+def test_another_kind_under_the_same_name_is_told() -> None:
+    now = with_operators(HOME, UNIQUE, Uniq("views", (StreamRef("unique"),), keys=("user", "page")))
+    assert said(now) == ["stateful operator 'views': kind was count, now uniq"]
+    kind = replace(BEFORE, sources=(replace(VISITS, kind="spout", options=FrozenOptions(spout="m:S")), CLICKS))
+    assert said(kind) == ["source 'visits': kind was file, now spout", "source 'visits': reads was visits.csv, now m:S"]
+
+
+def test_all_changes_are_told_at_once() -> None:
+    now = replace(with_operators(HOME, VIEWS), sources=(VISITS,))
+    assert said(now, partitions=2) == [
+        "source 'clicks' is gone",
+        "stateful operator 'unique' is gone",
+        "the parallelism of stateful operators was 4, now 2",
+    ]
+
+
+def test_state_stays_in_as_many_parts_as_it_has() -> None:
+    assert said(BEFORE, partitions=8) == ["the parallelism of stateful operators was 4, now 8"]
+
+
+def test_without_state_the_number_of_cores_does_not_matter() -> None:
+    stateless = with_operators(HOME)
+    assert said(stateless, partitions=8, before=stateless) == []

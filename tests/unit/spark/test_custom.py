@@ -1,0 +1,197 @@
+"""Custom code over one task's batches, without Spark: which tuples fail, and what becomes of their neighbours."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from penstock.epochs.sequence import Anchor
+from penstock.spark.custom import INSTANCE, CustomStage
+from penstock.spark.epoch_source import SEQUENCE
+from penstock.spark.failures import Dropped, Failure, collect_failures, leave_out
+from penstock.spark.faults import WorkerFault
+from penstock.topology.model import Custom, StreamRef
+from penstock.topology.on_error import parse_on_error
+from penstock.topology.values import to_emits
+
+EPOCH = 5
+CODE = '''
+import sys
+
+import pyarrow as pa
+
+from penstock import Bolt, Fail
+
+CALLS = []
+
+def raises(tup):
+    if tup.n % 10 == 3:
+        raise KeyError(tup.n)
+    return tup.n, "ok"
+
+def fails(tup):
+    if tup.n % 10 == 3:
+        raise Fail("not today")
+    return tup.n, "ok"
+
+def exits(tup):
+    if tup.n % 10 == 3:
+        sys.exit(4)
+    return tup.n, "ok"
+
+def interrupted(tup):
+    raise KeyboardInterrupt
+
+def half_a_list(tup):
+    yield tup.n, "first"
+    if tup.n % 10 == 3:
+        raise ValueError("in the middle")
+    yield tup.n, "second"
+
+def wrong_type(tup):
+    return ("three" if tup.n % 10 == 3 else tup.n), "ok"
+
+def wrong_shape(tup):
+    return [(tup.n, "ok"), (tup.n,)] if tup.n % 10 == 3 else (tup.n, "ok")
+
+class Emits(Bolt):
+    def process(self, tup):
+        self.emit(tup.n, "before")
+        if tup.n % 10 == 3:
+            self.fail(tup, "no")
+        self.emit(tup.n, "after")
+
+class FailsAnother(Bolt):
+    def process(self, tup):
+        self.fail((tup.n, "x"), "no")
+
+def batch(rows: pa.RecordBatch):
+    CALLS.append(rows.num_rows)
+    if any(n % 10 == 3 for n in rows["n"].to_pylist()):
+        raise ValueError("poison inside")
+    return pa.RecordBatch.from_arrays([rows["n"], pa.array(["ok"] * rows.num_rows)], names=["n", "what"])
+
+def batch_of_wrong_type(rows: pa.RecordBatch):
+    return 7
+
+def third_time(tup):
+    CALLS.append(tup.n)
+    if tup.n == 3 and CALLS.count(3) < 3:
+        raise TimeoutError("slow")
+    return tup.n, "ok"
+'''
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    (tmp_path / "runner_code.py").write_text(CODE)
+
+    def run_code(name: str, on_error: str, count: int = 20, **options: Any) -> tuple[list[Any], list[Any]]:
+        emits = options.pop("emits", "n bigint, what string")
+        operator = Custom("own", (StreamRef("s"),), code=f"runner_code:{name}", emits=to_emits(emits),
+                          on_error=parse_on_error(on_error), **options)
+        stage = CustomStage(f"{tmp_path}-{name}", operator, str(tmp_path), ("n",), str(tmp_path))
+        numbers = pa.array(range(count), pa.int64())
+        sequences = pa.array([Anchor(EPOCH, 0, number).sequence for number in range(count)], pa.int64())
+        batch = pa.RecordBatch.from_arrays([numbers, sequences, pa.array([0] * count)], names=["n", SEQUENCE, INSTANCE])
+        rows = [row for part in stage(iter([batch])) for row in part.to_pylist()]
+        return rows, list(collect_failures(tmp_path, EPOCH))
+
+    return run_code
+
+
+GOOD = [number for number in range(20) if number % 10 != 3]
+
+
+@pytest.mark.parametrize(("name", "error"), [
+    ("raises", "KeyError: 3"),
+    ("fails", "not today"),
+    ("exits", "sys.exit(4)"),
+    ("half_a_list", "ValueError: in the middle"),
+    ("wrong_type", "emitted ('three', 'ok'), but column 'n' is bigint and 'three' is str"),
+    ("wrong_shape", "emitted (3,), which does not fit: 1 values for 2 columns (n, what)"),
+    ("Emits", "no"),
+    ("batch", "ValueError: poison inside"),
+])
+def test_only_the_tuples_fail_that_the_code_fails_for(run: Any, name: str, error: str) -> None:
+    rows, failures = run(name, "dead-letter")
+    assert sorted({row["n"] for row in rows}) == GOOD
+    assert all(row[SEQUENCE] >> 40 == EPOCH for row in rows)
+    assert [(failure.operator, failure.tuple, failure.sequence) for failure in failures] == [
+        ("own", {"n": number}, Anchor(EPOCH, 0, number).sequence) for number in (3, 13)]
+    assert failures[0].error.startswith(error)
+
+
+def test_a_failure_says_the_users_own_line(run: Any) -> None:
+    _, failures = run("raises", "dead-letter")
+    assert failures[0].at == f"runner_code.py:{1 + CODE.splitlines().index('        raise KeyError(tup.n)')}"
+
+
+def test_all_or_nothing_of_what_a_bolt_emits_for_a_tuple_goes_on(run: Any) -> None:
+    rows, _ = run("Emits", "drop")
+    assert sorted((row["n"], row["what"]) for row in rows) == sorted(
+        (number, what) for number in GOOD for what in ("before", "after"))
+
+
+def test_dropped_tuples_are_counted(run: Any) -> None:
+    assert run("raises", "drop")[1] == [Dropped("own", 2)]
+
+
+@pytest.mark.parametrize("name", ["raises", "fails", "exits", "wrong_type", "wrong_shape", "Emits", "batch",
+                                  "batch_of_wrong_type"])
+def test_without_on_error_the_first_failure_ends_the_run(run: Any, name: str) -> None:
+    with pytest.raises(WorkerFault, match="operator 'own'"):
+        run(name, "fail")
+
+
+def test_a_key_press_ends_the_run_whatever_on_error_says(run: Any) -> None:
+    with pytest.raises(WorkerFault, match="KeyboardInterrupt"):
+        run("interrupted", "drop")
+
+
+def test_only_the_tuple_at_hand_can_be_failed(run: Any) -> None:
+    _, failures = run("FailsAnother", "dead-letter", count=1)
+    assert "only the tuple that process was given can be failed" in failures[0].error
+
+
+def test_a_batch_function_is_called_no_more_often_than_halving_needs(run: Any) -> None:
+    rows, failures = run("batch", "dead-letter", count=64)
+    assert len(rows) == 57
+    assert len(failures) == 7
+    calls = sys.modules["runner_code"].CALLS
+    assert calls[0] == 64
+    assert len(calls) <= 7 * 2 * 7
+
+
+def test_a_batch_function_that_never_works_fails_for_every_tuple(run: Any) -> None:
+    rows, failures = run("batch_of_wrong_type", "dead-letter", count=8)
+    assert rows == []
+    assert len(failures) == 8
+    assert isinstance(failures[0], Failure)
+    assert failures[0].error.startswith("returned int")
+
+
+def test_code_is_called_once_for_a_tuple_until_it_is_settled_what_is_left_out(run: Any, tmp_path: Path) -> None:
+    _, failures = run("third_time", "retry(5)", count=5)
+    assert [failure.tuple for failure in failures] == [{"n": 3}]
+    leave_out(tmp_path, EPOCH, [])
+    rows, failures = run("third_time", "retry(5)", count=5)
+    assert failures == []
+    assert len(rows) == 5
+
+
+def test_nothing_of_a_tuple_goes_on_when_what_it_emits_on_one_port_does_not_fit(run: Any, tmp_path: Path) -> None:
+    code = CODE + '''
+class Ports(Bolt):
+    def process(self, tup):
+        self.emit(tup.n, port="numbers")
+        self.emit("x" if tup.n != 3 else 3.5, port="texts")
+'''
+    (tmp_path / "runner_code.py").write_text(code)
+    rows, failures = run("Ports", "dead-letter", count=5, emits={"numbers": "n bigint", "texts": "t string"})
+    assert sorted(row["numbers"]["n"] for row in rows if row["numbers"]) == [0, 1, 2, 4]
+    assert [failure.tuple for failure in failures] == [{"n": 3}]
