@@ -70,11 +70,12 @@ class MemorySampler:
 def take_sample(session: int) -> Sample:
     jvm = python = 0.0
     for process in processes_of(session):
-        size = proportional_mb(process.pid)
+        # Nothing else: a thread of the JVM that is about to start a program is listed as a process that has the JVM's
+        # memory, under the thread's name.
         if process.name == "java":
-            jvm += size
-        else:
-            python += size
+            jvm += proportional_mb(process.pid)
+        elif process.name.startswith(("python", "penstock")):
+            python += proportional_mb(process.pid)
     return Sample(time.monotonic(), jvm, python)
 
 

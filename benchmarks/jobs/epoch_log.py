@@ -10,50 +10,24 @@ import json
 import os
 import statistics
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import small_batch
 import throughput
 
-from penstock.epochs.log import EpochLog
-from penstock.epochs.record import EpochRecord
 from penstock.runtime.run import RunSettings
-from penstock.spark.zygote import zygote_launcher
+
+SITE = Path(__file__).parent / "epoch_log_site"
 
 
-def do_without_a_log() -> None:
-    """Every proposal is agreed at once, and nothing is kept: as if each reader decided for itself."""
-
-    def nothing(*_: Any) -> None:
-        return None
-
-    def agreed(_: EpochLog, record: EpochRecord) -> EpochRecord:
-        return record
-
-    for name in ("get", "clear", "note_progress", "forget_unneeded"):
-        setattr(EpochLog, name, nothing)
-    EpochLog.propose = agreed  # type: ignore[method-assign]
-
-
-def take_the_time(notes: Path) -> None:
-    """Note how long each call of the log takes; by a line in a file, since the reader is another process."""
-    for name in ("get", "propose"):
-        setattr(EpochLog, name, _timed(getattr(EpochLog, name), name, notes))
-
-
-def _timed(ask: Callable[..., Any], name: str, notes: Path) -> Callable[..., Any]:
-    def timed(*arguments: Any) -> Any:
-        began = time.perf_counter()
-        answer = ask(*arguments)
-        took = (time.perf_counter() - began) * 1000
-        with notes.open("a") as file:
-            file.write(f"{name} {took}\n")
-        return answer
-
-    return timed
+def start_again_with(log: str, notes: Path | None) -> None:
+    """Become the same program, in which every process is changed when it starts; see `epoch_log_site`."""
+    os.environ.pop("PYSPARK_PYTHON", None)
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(SITE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    os.environ["BENCH_LOG"] = log
+    if notes is not None:
+        os.environ["BENCH_NOTES"] = str(notes)
+    os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
 def late_times(notes: Path, name: str) -> list[float]:
@@ -64,17 +38,12 @@ def late_times(notes: Path, name: str) -> list[float]:
 
 def main() -> None:
     log, folder, what, argument = sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4]
-    notes = folder / "notes"
-    coordinator = log if log.startswith("zookeeper:") else None
-    if log == "none":
-        do_without_a_log()
-    if what == "small":
-        take_the_time(notes)
-    # The reader is forked from a zygote that is forked from this process: now, with what was changed above, and
-    # before a client of ZooKeeper starts threads.
-    os.environ.pop("PYSPARK_PYTHON", None)
-    zygote_launcher()
-    if what == "small":
+    notes = folder / "notes" if what == "small" else None
+    if "BENCH_LOG" not in os.environ:
+        start_again_with(log, notes)
+    # A root of its own for every run: no run goes on from what another has agreed.
+    coordinator = f"{log}/{folder.name}" if log.startswith("zookeeper:") else None
+    if notes is not None:
         times = small_batch.with_penstock(folder, float(argument), RunSettings(coordinator=coordinator))
         figures = small_batch.figures(times)
         figures |= {f"{name}_ms": statistics.median(late_times(notes, name)) for name in ("get", "propose")}

@@ -16,7 +16,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,8 @@ class Result:
 
     rows: Mapping[str, list[dict[str, Any]]]
     progress: Snapshot
+    dead_letters: list[dict[str, Any]] = field(default_factory=list)
+    """The tuples that failed in operators with `on_error: dead-letter` or `retry(n)`."""
 
     def __getitem__(self, sink: str) -> list[dict[str, Any]]:
         return self.rows[sink]
@@ -73,10 +75,13 @@ def run_on(
         sinks=tuple(Sink(sink.name, sink.input, "memory", FrozenOptions(memory=True)) for sink in topology.sinks),
     )
     with tempfile.TemporaryDirectory(prefix="penstock-test-") as folder:
+        letters = Path(folder) / "dead-letters.jsonl"
         settings = RunSettings(state=Path(folder) / "state", metrics=False)
-        outcome = run_topology(doubled, settings, spark or shared_session())
+        buried = replace(doubled, dead_letters=str(letters))
+        outcome = run_topology(buried, settings, spark or shared_session())
+        dead = [json.loads(line) for line in letters.read_text().splitlines()] if letters.exists() else []
     received = {sink.name: _plain(MemorySink.rows(topology.name, sink.name)) for sink in topology.sinks}
-    return Result(received, outcome.progress)
+    return Result(received, outcome.progress, dead)
 
 
 def differences(expected: Iterable[Row], received: Iterable[Row]) -> tuple[list[Row], list[Row]]:

@@ -10,6 +10,8 @@ import pytest
 
 from penstock import DeliveryError
 from penstock.runtime.run import Outcome
+from penstock.testing import run_on
+from penstock.topology.model import Topology
 
 OWN = """
     from pathlib import Path
@@ -214,6 +216,18 @@ def test_code_that_fails_for_another_tuple_each_time_ends_the_run(project: Any) 
     with pytest.raises(DeliveryError, match="each time other ones failed") as caught:
         project.run(topology)
     assert "operator 'own': ValueError: not today" in str(caught.value)
+
+
+def test_a_test_sees_the_dead_letters_and_leaves_the_real_ones_alone(project: Any) -> None:
+    project.write("own.py", OWN)
+    project.write("dead-letters/tested.jsonl", "kept\n")
+    stream = Topology("tested").source("numbers", rows=[], schema="number bigint")
+    own = stream.custom("own:poison", emits="number bigint, third bigint", on_error="dead-letter")
+    result = run_on(own.sink("out", memory=True).with_folder(project.folder), numbers=[[6], [7]])
+    assert result["out"] == [{"number": 6, "third": 0}]
+    assert [(letter["tuple"], letter["error"]) for letter in result.dead_letters] == [
+        ({"number": 7}, "ValueError: 7 is poison")]
+    assert (project.folder / "dead-letters/tested.jsonl").read_text() == "kept\n"
 
 
 def test_two_sources_keep_their_tuples_apart(project: Any) -> None:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+
+PENSTOCK = Path(sys.executable).with_name("penstock")
+PATIENCE_SECONDS = 900
+"""A dozen starts of Spark on a busy machine; alone it takes about two minutes."""
 
 WORD_COUNT = Path(__file__).resolve().parents[2] / "examples/word-count/topology.yaml"
 
@@ -54,29 +60,34 @@ sinks: {kept: {from: numbers, custom: "careless:Careless"}}
 """
 
 
+def chaos(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PENSTOCK, "chaos", *arguments], cwd=folder, text=True, stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=PATIENCE_SECONDS, check=False)  # fmt: skip
+
+
 def report_of(folder: Path) -> Any:
     return json.loads((folder / "chaos-report.json").read_text())
 
 
-def test_word_count_keeps_exactly_once_under_kills(penstock: Any, tmp_path: Path) -> None:
+def test_word_count_keeps_exactly_once_under_kills(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
-    done = penstock("chaos", str(WORD_COUNT), "--kills", "3", "--seed", "3", "--keep", str(kept))
+    done = chaos(tmp_path, str(WORD_COUNT), "--kills", "2", "--seed", "7", "--keep", str(kept))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "words: lost 0, duplicated 0" in done.stdout
     assert "ignored: lost 0, duplicated 0" in done.stdout
-    assert "exactly-once kept under 3 kills" in done.stdout
+    assert "exactly-once kept under 2 kills and 2 other disturbances" in done.stdout
     report = report_of(kept)
-    assert [strike["done"] for strike in report["disturbed"]["strikes"]] == [True] * 5
-    assert report["disturbed"]["starts"] == 5
-    assert report["verdicts"][0]["rows"] > 100
-    assert not (WORD_COUNT.parent / ".penstock/word-count/chaos").exists()
+    assert [strike["done"] for strike in report["disturbed"]["strikes"]] == [True] * 4
+    assert report["disturbed"]["starts"] == 4
+    assert report["verdicts"][0]["rows"] == 16 * report["reference"]["epochs"]
 
 
-def test_a_sink_that_ignores_the_epoch_is_found_out(penstock: Any, tmp_path: Path) -> None:
+def test_a_sink_that_ignores_the_epoch_is_found_out(tmp_path: Path) -> None:
     (tmp_path / "topology.yaml").write_text(TOPOLOGY)
     (tmp_path / "careless.py").write_text(CARELESS)
     kept = tmp_path / "kept"
-    done = penstock("chaos", "--kills", "1", "--seed", "1", "--keep", str(kept))
+    done = chaos(tmp_path, "--kills", "1", "--seed", "1", "--keep", str(kept))
     assert done.returncode == 1, done.stdout + done.stderr
     (verdict,) = report_of(kept)["verdicts"]
     assert verdict["lost"] == 0

@@ -90,6 +90,21 @@ def test_the_example_log_alerts(example: Any, penstock: Any) -> None:
     assert "log=6(+1 malformed)" in done.stderr
 
 
+def test_the_example_poison(example: Any, penstock: Any) -> None:
+    folder = example("poison")
+    done = penstock("run", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == {"count": 4994}
+    charged = [row["id"] for row in json_lines(folder / "out/charged.jsonl")]
+    assert sorted(charged) == [number for number in range(5000) if number % 1000 != 13 and number != 4321]
+    *poisoned, closed = json_lines(folder / "out/dead-letters.jsonl")
+    assert [(letter["operator"], letter["tuple"], letter["attempts"]) for letter in poisoned] == [
+        ("amounts", {"id": number}, 1) for number in (13, 1013, 2013, 3013, 4013)]
+    assert (closed["error"], closed["attempts"], closed["at"]) == ("the account is closed", 4, "shop.py:26")
+    assert "amounts=4995(5 failed) charged=4994(1 failed) total=8 charged=4994 total=8 retried 13" in done.stderr
+    assert "done after 13 epochs" in done.stderr
+
+
 def test_the_example_pure_python(example: Any, penstock: Any) -> None:
     done = penstock("run", str(example("pure-python")))
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,12 @@ from pathlib import Path
 
 from penstock.runtime.moments import Victim, processes_of, victims
 
+DIE_WITH_PARENT = "import ctypes; ctypes.CDLL(None).prctl(1, 9); "
+"""The beginning of a Python program that must not outlive the process that starts it, not even a `kill -9`."""
+
 _POLL_SECONDS = 0.02
+_UNCLEAR = ("Traceback (most recent call last)", "An error occurred while calling o", "[STREAM_FAILED]")
+"""What only somebody who knows Spark's inside can make sense of."""
 _ROUNDS = 500
 _BUSIEST = 3
 """Spark keeps idle Python processes too, which nobody would miss: a victim is one of so many that work most."""
@@ -95,8 +100,8 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def clear_error(said: str) -> str | None:
-    """The error a run ended with, in its own words; None when it only left a stack trace or nothing."""
-    if "Traceback (most recent call last)" in said:
+    """The error a run ended with, in its own words; None when it left a stack trace, Spark's words, or nothing."""
+    if any(mark in said for mark in _UNCLEAR):
         return None
     lines = [line for line in said.splitlines() if line.startswith("error: ")]
     return lines[-1].removeprefix("error: ") if lines else None

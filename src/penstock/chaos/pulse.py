@@ -21,10 +21,16 @@ class Pulse:
     _since: float | None = None
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
 
+    _starting: bool = False
+
     @property
     def pace(self) -> float:
-        """Seconds that an epoch takes nowadays; pauses make no difference. 0 while nothing is known."""
+        """Seconds that an epoch takes nowadays, starts left out; 0 while nothing is known."""
         return median(self._recent) if self._recent else 0.0
+
+    def start(self) -> None:
+        """The run is started: its first epoch takes longer than most."""
+        self._starting = True
 
     def note(self, epoch: int, now: float) -> bool:
         """`epoch` is committed at the time `now`; True when it was not before."""
@@ -32,8 +38,9 @@ class Pulse:
             return False
         if self._since is not None:
             took = now - self._since
-            self._recent.append(took / (epoch - self.epoch))
+            if not self._starting:
+                self._recent.append(took / (epoch - self.epoch))
             if took > self.longest_pause:
                 self.longest_pause, self.paused_after = took, self.epoch
-        self.epoch, self._since = epoch, now
+        self.epoch, self._since, self._starting = epoch, now, False
         return True

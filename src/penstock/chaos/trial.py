@@ -155,7 +155,7 @@ class Trial:
             self._notice()
             stirred = self._pulse.epoch > epoch or len(self._strikes) > strikes
             if code == 1 and clear_error(life.said()) is None:
-                self._notes.append(f"start {len(self._lives)} ended with a stack trace instead of a clear error")
+                self._notes.append(f"start {len(self._lives)} ended without a clear error")
             step = next_step(code, self._state.committed().ended, stirred, self._damage is not None, fruitless)
             fruitless = 0 if stirred else fruitless + 1
             if step is Step.FINISH:
@@ -188,6 +188,7 @@ class Trial:
             self._scratch / "logs" / f"start-{len(self._lives) + 1}",
         )
         self._lives.append(life)
+        self._pulse.start()
         self._moved = life.born
         return life
 
@@ -195,13 +196,18 @@ class Trial:
         """Watch and disturb it until its driver is dead; how it ended."""
         while (code := life.code()) is None:
             self._notice()
-            due = next((one for one in self._pending if one.moment is None), None)
+            due = self._next_blow()
             if time.monotonic() - self._moved > self._ways.patience:
                 self._bury_hanging(life, f"did nothing for {self._ways.patience:.0f} s")
-            elif due is not None and self._pulse.epoch >= due.epoch and life.at_work():
+            elif due is not None and life.at_work():
                 self._strike(life, due)
             time.sleep(_POLL_SECONDS)
         return code
+
+    def _next_blow(self) -> Disturbance | None:
+        """What is to be done to the run now; nothing while it is open whether it recovers from damage."""
+        one = next((one for one in self._pending if one.moment is None), None)
+        return one if one is not None and self._damage is None and self._pulse.epoch >= one.epoch else None
 
     def _notice(self) -> None:
         """See what the run has done by itself: epochs it committed, and deeds of the plan."""

@@ -19,6 +19,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from penstock.chaos.life import DIE_WITH_PARENT
 from penstock.cli.loading import File, Sets, load, parse_sets, topology_path
 from penstock.cli.screen import err, fail, out
 from penstock.errors import PenstockError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from penstock.chaos.report import Report
     from penstock.chaos.trial import Scene, Strike
 
-_PENSTOCK = (sys.executable, "-P", "-c", "from penstock.cli.main import main; main()")
+_PENSTOCK = (sys.executable, "-P", "-c", f"{DIE_WITH_PARENT}from penstock.cli.main import main; main()")
 """What `penstock` does, in this very Python, whether or not the command is in the PATH."""
 
 
@@ -87,12 +88,14 @@ def chaos(
     """
     topology = load(file, sets, quiet=as_json)
     from penstock.chaos.rehearsal import Settings, rehearse
+    from penstock.chaos.schedule import DEEP
     from penstock.chaos.subject import comparable_sinks, prepare
     from penstock.chaos.trial import Ways
 
     path = topology_path(file)
     path = (find_topology_file(path) or path) if path.is_dir() else path
-    subject = prepare(topology, parse_sets(sets), kills, settable=path.suffix != ".py")
+    blows = kills + (len(DEEP) if deep else 0)
+    subject = prepare(topology, parse_sets(sets), blows, settable=path.suffix != ".py")
     comparable_sinks(topology, Path(tempfile.gettempdir()))
     settings = Settings(kills, random.randrange(10_000) if seed is None else seed, deep, tuple(ignore or ()))
     arguments = ["run", str(path), *(part for item in subject.sets for part in ("--set", item))]

@@ -71,6 +71,7 @@ def _table(name: str, records: list[EpochRecord], committed: int) -> Table:
         cut = datetime.fromtimestamp(record.time_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
         how = "committed" if record.epoch <= committed else "in flight"
         shed = "".join(f", {fraction:.0%} of {source} shed" for source, fraction in record.shed.items())
+        again = "".join(f", {number:,} of {source} replayed" for source, number in record.replays.items())
         ended = ", the last" if record.last else ""
-        table.add_row(str(record.epoch), cut, tuples, f"{record.backlog:,}", how + shed + ended)
+        table.add_row(str(record.epoch), cut, tuples, f"{record.backlog:,}", how + shed + again + ended)
     return table

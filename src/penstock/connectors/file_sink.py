@@ -158,7 +158,7 @@ class FileSink(SinkConnector):
             if self.format == "parquet":
                 yield from pq.read_table(path).to_batches()
             else:
-                lines = path.read_text(encoding="utf-8").splitlines()
+                lines = path.read_text(encoding="utf-8").split("\n")[:-1]
                 rows = lines[1:] if self._csv_header() or (self.format == "csv" and self.header) else lines
                 yield pa.RecordBatch.from_pydict({"line": pa.array(rows, pa.string())})
 

@@ -23,8 +23,8 @@ from penstock.topology.model import (
 
 Node = Source | Operator | Sink
 
-_PASSWORD = re.compile(r"(?<=://)([^/@\s]*:)[^/@\s]*(?=@)")
-"""The password in an address such as `postgresql://user:password@host/db`."""
+_PASSWORD = re.compile(r"(?<=://)([^:/@\s]*:)\S*(?=@)|(?<=[?&]password=)[^&\s]*")
+"""The password in an address such as `postgresql://user:password@host/db`, or in its options."""
 
 
 class Role(StrEnum):
@@ -102,6 +102,11 @@ def _connector(kind: str, options: Mapping[str, Any]) -> str:
         case Mapping():
             return f"{kind} {', '.join(str(key) for key in argument)}"
         case list() | tuple():
-            return f"{kind} {', '.join(str(each) for each in argument)}"
+            return f"{kind} {', '.join(_masked(each) for each in argument)}"
         case _:
-            return f"{kind} " + _PASSWORD.sub(r"\1***", str(argument))
+            return f"{kind} {_masked(argument)}"
+
+
+def _masked(argument: Any) -> str:
+    """As text, without a password that stands in it."""
+    return _PASSWORD.sub(lambda found: f"{found[1] or ''}***", str(argument))

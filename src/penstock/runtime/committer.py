@@ -30,7 +30,7 @@ from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.tuple_failures import Letter, TupleFailures
 from penstock.spark.epoch_job import RunEpoch, StagedBySink, forget_results
 from penstock.spark.epoch_source import offset_epoch
-from penstock.spark.malformed import collect_malformed
+from penstock.spark.malformed import collect_malformed, discard_malformed
 from penstock.spark.staging import LINE
 from penstock.topology.model import Delivery
 
@@ -87,13 +87,15 @@ class Committer:
             ({"epoch": record.epoch, **json.loads(letter)} for letter in malformed_letters),
             self.failures.letters(record.epoch),
         )
-        if self._is_due(record):
+        due = self._is_due(record)
+        if due:
             self._deliver(record, staged, letters)
         else:
             self._leave_out(record, staged)
         reach(Moment.BEFORE_COMMIT_LOG, record.epoch)
         self.failures.committed(record.epoch)
-        self._count(record, staged, malformed, began)
+        discard_malformed(self.state.path, record.epoch)
+        self._count(record, staged if due else {}, malformed, began)
         self.progress.tuples_failed(settled.failed, settled.postponed)
         self._note_progress(record.epoch)
         self.last_batch = batch_id

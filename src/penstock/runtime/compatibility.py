@@ -1,13 +1,16 @@
 """Whether a topology can go on from a checkpoint that an earlier version of it left. Pure.
 
 Spark finds a source's offsets and an operator's state by their place in the plan. What is not kept in the checkpoint
-(filters, custom code, sinks, epochs, delivery) may change freely between two starts.
+(filters, custom code, epochs, delivery, where sinks write to) may change freely between two starts. A sink more or less
+may not: Spark reads a source once for every branch that begins there.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from penstock.plan.graph import Apply, Plan, Read, Step, Write, build_plan
+from penstock.plan.rewrites import rewrite
 from penstock.topology.model import Count, Operator, Topology, Uniq
 
 Shape = dict[str, Any]
@@ -15,6 +18,7 @@ Shape = dict[str, Any]
 
 def shape_of(topology: Topology, state_partitions: int) -> Shape:
     """What a checkpoint depends on, as JSON."""
+    plan = rewrite(build_plan(topology))
     return {
         "sources": {
             source.name: {"kind": source.kind, "reads": str(source.options.get(source.kind, ""))}
@@ -22,7 +26,20 @@ def shape_of(topology: Topology, state_partitions: int) -> Shape:
         },
         "state": {operator.name: _state(operator) for operator in topology.operators if operator.stateful},
         "state partitions": state_partitions,
+        "branches": [_drawn_on(step, plan) for step in plan.steps if isinstance(step, Write)],
     }
+
+
+def _drawn_on(step: Step, plan: Plan) -> list[str]:
+    """The sources and the state that lie before a step, as Spark meets them on its way up."""
+    match step:
+        case Read(source=source):
+            own = [source.name]
+        case Apply(operator=operator) if operator.stateful:
+            own = [operator.name]
+        case _:
+            own = []
+    return [*(name for each in step.reads() for name in _drawn_on(plan.step(each), plan)), *own]
 
 
 def _state(operator: Operator) -> Shape:
@@ -34,12 +51,16 @@ def _state(operator: Operator) -> Shape:
 
 def changes(old: Shape, new: Shape) -> list[str]:
     """What has changed that the checkpoint cannot follow, in the user's terms; nothing when it can."""
-    return [
+    said = [
         *_between("source", old["sources"], new["sources"]),
         *_between("stateful operator", old["state"], new["state"]),
         # Without state nothing is kept by partition: such a topology may go on with more cores or fewer.
         *(_number(old["state partitions"], new["state partitions"]) if new["state"] else []),
     ]
+    if not said and old.get("branches", new["branches"]) != new["branches"]:
+        before, now = ("; ".join(" → ".join(names) for names in shape["branches"]) for shape in (old, new))
+        said.append(f"the sinks hang on other branches, or in another order: {before}, now {now}")
+    return said
 
 
 def _between(what: str, old: Shape, new: Shape) -> list[str]:

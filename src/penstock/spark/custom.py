@@ -19,7 +19,7 @@ from penstock.epochs.record import SEQUENCE_BITS
 from penstock.errors import TopologyError
 from penstock.spark.emitted import PORT, Emitted, Misfit, batches_of, checked_batch, misfits
 from penstock.spark.epoch_source import SEQUENCE
-from penstock.spark.failures import FailureLedger, left_out
+from penstock.spark.failures import FailureLedger, is_settled
 from penstock.spark.faults import WorkerFault
 from penstock.spark.tuples import many, rows_of
 from penstock.spark.watchdog import Hung, watch
@@ -282,7 +282,7 @@ class _Runner:
     def _calls_allowed(self) -> int:
         if not self._operator.retries:
             return 1
-        settled = left_out(Path(self._stage.state), self._sequences[0] >> SEQUENCE_BITS) is not None
+        settled = is_settled(Path(self._stage.state), self._sequences[0] >> SEQUENCE_BITS)
         return _CALLS_WHEN_SETTLED if settled else 1
 
     def _hung(self, error: Hung) -> str:
@@ -297,7 +297,13 @@ class _Runner:
 def _raised(stage: CustomStage, error: BaseException, tup: Any, method: str = "") -> str:
     """What a user needs to find their mistake: the operator, their own line, the error, the tuple."""
     place = _own_line(stage, error)
-    what = f"called sys.exit({error.code!r})" if isinstance(error, SystemExit) else f"raised {_said(error)}"
+    match error:
+        case SystemExit():
+            what = f"called sys.exit({error.code!r})"
+        case Fail():
+            what = f"failed a tuple: {error}"
+        case _:
+            what = f"raised {_said(error)}"
     tuple_line = "" if tup is None else f"\n  tuple: {tup!r}"
     return f"{_who(stage.operator)}{' in ' + method if method else ''} {what}{place}{tuple_line}"
 

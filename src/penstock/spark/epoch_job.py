@@ -16,6 +16,9 @@ from penstock.connectors.base import Staged
 from penstock.spark.arrow_stage import map_batches
 from penstock.spark.staging import STAGED_SCHEMA, StagingStage
 
+_QUERY_ID = "sql.streaming.queryId"
+"""Where Spark notes, for the thread that runs a micro-batch, whose it is."""
+
 StagedBySink = list[list[Staged]]
 """What was staged for each sink, in the order of the topology's sinks and then of the tasks."""
 
@@ -32,6 +35,12 @@ def forget_results(batch: DataFrame) -> None:
     lineage = batch._jdf.queryExecution().toRdd()
     lineage.toDebugString()
     lineage.cleanShuffleDependencies(True)
+    # Else what the last job has counted would be counted too. The batch's session does not know its query, Spark does.
+    context, jvm = batch.sparkSession.sparkContext, batch.sparkSession._jvm
+    assert jvm is not None
+    running = batch.sparkSession._jsparkSession.sharedState().activeStreamingQueries()
+    query = running.get(jvm.java.util.UUID.fromString(context.getLocalProperty(_QUERY_ID)))
+    query.lastExecution().executedPlan().resetMetrics()
 
 
 def run_staged(sinks: int) -> RunEpoch:

@@ -222,11 +222,14 @@ class EpochReader(_SimpleStreamReaderWrapper):
             return record
         while answered > start["epoch"]:
             try:
-                return self._log.get(answered)
+                record = self._log.get(answered)
             except CoordinationError as error:
                 # The first source has moved on already: there is no way back, so wait.
                 self._signals.coordinator_away(str(error))
                 time.sleep(_PAUSE_SECONDS)
+            else:
+                self._signals.coordinator_back()
+                return record
         return None
 
     def _next_epoch(self, start: Mapping[str, Any]) -> EpochRecord | None:
@@ -272,7 +275,7 @@ class EpochReader(_SimpleStreamReaderWrapper):
         connector = self._settings.connector(self._source)
         state = Path(self._settings.state)
         ledger = MalformedLedger(state, self._source)
-        gone = (left_out(state, partition.epoch) if self._settings.retries else None) or frozenset()
+        gone = pa.array(left_out(state, partition.epoch) if self._settings.retries else [], pa.int64())
         base = Anchor(partition.epoch, self._number, 0).sequence
         position = partition.part.first
         try:

@@ -111,12 +111,18 @@ def leave_out(state: Path, epoch: int, sequences: Collection[int]) -> None:
     draft.replace(folder / _LEFT_OUT)
 
 
-def left_out(state: Path, epoch: int) -> frozenset[int] | None:
-    """The source tuples that the epoch does without; None while that is not settled, in its first job."""
+def left_out(state: Path, epoch: int) -> list[int]:
+    """The source tuples that the epoch does without, in order."""
     try:
-        return frozenset(json.loads((folder_of(state, epoch) / _LEFT_OUT).read_text()))
+        sequences: list[int] = json.loads((folder_of(state, epoch) / _LEFT_OUT).read_text())
     except FileNotFoundError:
-        return None
+        return []
+    return sequences
+
+
+def is_settled(state: Path, epoch: int) -> bool:
+    """Whether it is known what the epoch does without: its job runs again, or after a crash."""
+    return (folder_of(state, epoch) / _LEFT_OUT).exists()
 
 
 def forget_failures(state: Path, epoch: int) -> None:

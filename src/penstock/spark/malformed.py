@@ -7,6 +7,7 @@ runs twice writes the same file twice. The driver picks the files up when it com
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from dataclasses import asdict
 from pathlib import Path
@@ -68,6 +69,11 @@ def collect_malformed(state: Path, epoch: int) -> tuple[dict[str, int], list[str
         counts[summary["source"]] = counts.get(summary["source"], 0) + summary["count"]
         letters.extend(lines)
     return counts, letters
+
+
+def discard_malformed(state: Path, epoch: int) -> None:
+    """Remove what an epoch handed over, once it is committed."""
+    shutil.rmtree(state / FOLDER / str(epoch), ignore_errors=True)
 
 
 def _message(source: str, record: Malformed) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -31,11 +31,11 @@ def picked(chunk: Chunk, position: int, picks: Picks) -> pa.RecordBatch:
     return _with_sequences(rows, np.array([picks[at] for at in chosen], dtype=np.int64))
 
 
-def without(rows: pa.RecordBatch, sequences: Collection[int]) -> pa.RecordBatch:
+def without(rows: pa.RecordBatch, sequences: pa.Array) -> pa.RecordBatch:
     """The tuples but those of these sequences."""
-    if not sequences:
+    if not len(sequences):
         return rows
-    gone = pc.is_in(rows.column(SEQUENCE), value_set=pa.array(sequences, pa.int64()))
+    gone = pc.is_in(rows.column(SEQUENCE), value_set=sequences)
     return rows.filter(pc.invert(gone))
 
 

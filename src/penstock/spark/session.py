@@ -161,11 +161,14 @@ def _configuration(settings: SessionSettings, java: Java) -> SparkConf:
 
 
 def _redirect_gateway(conf: SparkConf, log: Path) -> None:
-    """Launch the JVM with its output in a file: what workers print must not disturb ours."""
+    """Launch the JVM with its output in a file: what workers print must not disturb ours.
+
+    In a process group of its own: a signal to ours, as `timeout` and terminals send it, is for us to act on.
+    """
     if SparkContext._gateway is not None:
         return
     with log.open("ab") as file:
         gateway = launch_gateway(  # type: ignore[no-untyped-call]
-            conf, popen_kwargs={"stdout": file, "stderr": file}
+            conf, popen_kwargs={"stdout": file, "stderr": file, "process_group": 0}
         )
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)

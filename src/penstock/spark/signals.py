@@ -5,7 +5,10 @@ Files, and not the coordinator: a run must be able to stop, and to say that it w
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+from penstock.spark.rounds import FOLDER as ROUNDS
 
 
 class Signals:
@@ -14,6 +17,7 @@ class Signals:
     def __init__(self, state: Path, run: str) -> None:
         self._stop = state / f"stop-{run}"
         self._away = state / f"coordinator-away-{run}"
+        self._rounds = state / ROUNDS
         self._said_away = False
 
     def want_stop(self) -> None:
@@ -42,6 +46,7 @@ class Signals:
             return None
 
     def clear(self) -> None:
-        """Remove every signal of this run."""
+        """Remove every signal of this run, and its readers' notes to each other."""
+        shutil.rmtree(self._rounds, ignore_errors=True)
         self._stop.unlink(missing_ok=True)
         self._away.unlink(missing_ok=True)

@@ -93,7 +93,7 @@ def zygote_launcher() -> str:
     command = [sys.executable, "-m", "penstock.spark.zygote", *map(str, fds)]
     # As Spark starts its workers: the hash of a text is the same in every process, also after a restart.
     environment = {"PYTHONHASHSEED": "0", **os.environ}
-    subprocess.Popen(command, pass_fds=fds, stdin=subprocess.DEVNULL, env=environment)
+    subprocess.Popen(command, pass_fds=fds, stdin=subprocess.DEVNULL, env=environment, process_group=0)
     listener.close()
     os.close(alive)
     os.set_inheritable(kept, False)
@@ -110,8 +110,6 @@ def _become_zygote(listener: socket.socket, alive: int) -> None:
     status = 1
     try:
         atexit._clear()
-        # Nothing of the parent's is ever collected here: its files would close descriptors that are others' by then.
-        gc.freeze()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for number in (signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)

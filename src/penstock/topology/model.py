@@ -234,7 +234,7 @@ class Custom(Operator):
     on_error: OnError = option(
         "What becomes of a tuple for which it fails: `fail` ends the run, `drop` only counts it, `dead-letter` writes "
         "it to the dead letters, `retry(n)` replays its source tuple up to n times first.",
-        default=OnError(), type="on_error")
+        default=OnError(), type="on_error", choices=("fail", "drop", "dead-letter", "retry(n)"))
 
     def output_ports(self) -> tuple[str, ...]:
         return tuple(port for port, _ in self.emits) or (DEFAULT_PORT,)

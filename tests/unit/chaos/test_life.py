@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -8,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.chaos.life import Life, clear_error, wait_until
-from penstock.runtime.moments import Victim
+from penstock.chaos.life import DIE_WITH_PARENT, Life, clear_error, wait_until
+from penstock.runtime.moments import Victim, processes_of
 from penstock.runtime.state_folder import StateFolder
 
 FAKE = Path(__file__).with_name("fake_run.py")
@@ -81,4 +82,22 @@ def test_a_terminated_run_ends_by_itself(life: Life) -> None:
 def test_an_error_is_clear_when_it_is_told_in_words() -> None:
     assert clear_error("starting …\nerror: no Java was found\n  see the docs\n") == "no Java was found"
     assert clear_error("Traceback (most recent call last):\n  …\nerror: x") is None
+    assert clear_error("error: epoch 1 failed: An error occurred while calling o295.collectAsList.") is None
     assert clear_error("") is None
+
+
+def test_a_run_does_not_outlive_the_command_that_started_it(tmp_path: Path) -> None:
+    program = f"{DIE_WITH_PARENT}import time; print('up', flush=True); time.sleep(600)"
+    parent = (
+        "import sys, time; from pathlib import Path; from penstock.chaos.life import DIE_WITH_PARENT, Life, wait_until\n"
+        "life = Life([sys.executable, '-c', sys.argv[1]], {}, Path(sys.argv[2]))\n"
+        "wait_until(lambda: 'up' in Path(sys.argv[2]).with_suffix('.out').read_text(), 30)\n"
+        "print(life.session, flush=True); time.sleep(600)"
+    )
+    command = [sys.executable, "-c", parent, program, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        session = int(started.stdout.readline())
+        assert len(processes_of(session)) == 1
+        started.kill()
+    assert wait_until(lambda: processes_of(session) == [], PATIENCE)

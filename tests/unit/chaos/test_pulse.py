@@ -22,3 +22,14 @@ def test_the_pace_is_that_of_most_epochs() -> None:
     for epoch, now in [(1, 10.0), (2, 10.5), (3, 30.5), (5, 31.5), (6, 32.0)]:
         pulse.note(epoch, now)
     assert pulse.pace == 0.5
+
+
+def test_a_start_does_not_change_the_pace() -> None:
+    pulse = Pulse()
+    pulse.note(1, 10.0)
+    pulse.note(2, 10.5)
+    pulse.start()
+    pulse.note(3, 40.0)
+    assert (pulse.pace, pulse.longest_pause) == (0.5, 29.5)
+    pulse.note(4, 41.5)
+    assert pulse.pace == 1.0

@@ -110,6 +110,13 @@ def test_a_damaged_file_that_is_refused_is_put_back(tmp_path: Path) -> None:
     assert rows(tmp_path) == list(range(1, 13))
 
 
+def test_nothing_more_is_done_until_it_is_clear_what_came_of_the_damage(tmp_path: Path) -> None:
+    outcome = disturbed(tmp_path, Disturbance(1, Act.CORRUPT_OFFSETS, 4), Disturbance(2, Act.CORRUPT_OFFSETS, 4))
+    assert outcome.ended
+    assert [strike.outcome.partition(",")[0] for strike in outcome.strikes] == ["refused", "refused"]
+    assert rows(tmp_path) == list(range(1, 13))
+
+
 def test_damage_that_cannot_be_done_is_told(tmp_path: Path) -> None:
     outcome = disturbed(tmp_path, Disturbance(1, Act.CORRUPT_STATE, 4), Disturbance(2, Act.FILL_DISK, 6))
     assert outcome.ended

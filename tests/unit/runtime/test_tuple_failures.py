@@ -19,8 +19,6 @@ from penstock.spark.epoch_job import StagedBySink
 from penstock.spark.failures import FailureLedger, left_out
 from penstock.topology.model import Topology
 
-Fails = Callable[[int], bool]
-
 
 class Job:
     """An epoch's job over ten tuples of one source: `fails` says for which the operator fails, in which run."""
@@ -33,7 +31,7 @@ class Job:
 
     def __call__(self, before: StagedBySink | None) -> StagedBySink:
         self.thrown_away.append(before)
-        gone = left_out(self.state, self.epoch) or frozenset()
+        gone = left_out(self.state, self.epoch)
         anchors = [Anchor(self.epoch, 0, position) for position in range(10)]
         anchors += [Anchor(self.epoch, 0, number, replayed=True) for number in range(self.replayed)]
         self.without.append([anchor.position for anchor in anchors if anchor.sequence in gone])

@@ -12,6 +12,7 @@ from penstock.spark.failures import (
     FailureLedger,
     collect_failures,
     forget_failures,
+    is_settled,
     leave_out,
     left_out,
 )
@@ -59,11 +60,11 @@ def test_a_task_without_failures_leaves_no_trace(tmp_path: Path) -> None:
 
 def test_what_is_left_out_is_told_to_the_tasks_and_old_failures_are_forgotten(tmp_path: Path) -> None:
     noted(tmp_path)
-    assert left_out(tmp_path, 3) is None
+    assert (left_out(tmp_path, 3), is_settled(tmp_path, 3)) == ([], False)
     leave_out(tmp_path, 3, [SEVENTH])
-    assert left_out(tmp_path, 3) == {SEVENTH}
+    assert (left_out(tmp_path, 3), is_settled(tmp_path, 3)) == ([SEVENTH], True)
     assert list(collect_failures(tmp_path, 3)) == []
     leave_out(tmp_path, 3, [])
-    assert left_out(tmp_path, 3) == frozenset()
+    assert (left_out(tmp_path, 3), is_settled(tmp_path, 3)) == ([], True)
     forget_failures(tmp_path, 3)
-    assert left_out(tmp_path, 3) is None
+    assert not is_settled(tmp_path, 3)

@@ -33,8 +33,8 @@ def test_replayed_tuples_are_picked_by_their_position_and_numbered_anew() -> Non
 
 def test_postponed_tuples_are_left_out() -> None:
     rows = numbered(chunk(5, 6, 7), 100)
-    assert without(rows, frozenset({101, 4})).column("n").to_pylist() == [5, 7]
-    assert without(rows, frozenset()) is rows
+    assert without(rows, pa.array([4, 101])).column("n").to_pylist() == [5, 7]
+    assert without(rows, pa.array([], pa.int64())) is rows
 
 
 class Halves(SourceConnector):

@@ -21,17 +21,14 @@ _PATIENCE_SECONDS = 30.0
 
 # Keeps a lock until it has a zygote, says where the launcher is, lets go of the lock, and waits to be ended.
 _PARENT = """\
-import fcntl, sys, threading
-from penstock.spark import zygote
+import fcntl, os, sys
+from penstock.spark.zygote import zygote_launcher
 
-lock, way = sys.argv[1:3]
-zygote._PRELOADED = ("json",)
-held = open(lock, "w")
+held = open(sys.argv[1], "w")
+os.set_inheritable(held.fileno(), True)
 fcntl.flock(held, fcntl.LOCK_EX)
-if way == "threads":
-    threading.Thread(target=threading.Event().wait, daemon=True).start()
-print(zygote.zygote_launcher(), flush=True)
-assert zygote.zygote_launcher() == zygote.zygote_launcher()
+print(zygote_launcher(), flush=True)
+assert zygote_launcher() == zygote_launcher()
 sys.stdin.readline()
 held.close()
 print("let go", flush=True)
@@ -46,6 +43,7 @@ print(json.dumps({
     "arguments": sys.argv[1:], "name": __name__, "folder": os.getcwd(), "environment": dict(os.environ),
     "pid": os.getpid(), "parent": os.getppid(), "open": sorted(os.listdir("/proc/self/fd")),
     "hash": hash("text"),
+    "imported": [name for name in ("pyspark.worker", "penstock.spark.daemon") if name in sys.modules],
 }), flush=True)
 print("an error line", file=sys.stderr)
 order = sys.stdin.readline().strip()
@@ -97,12 +95,12 @@ class Parent:
 
 
 @contextmanager
-def parent_of_a_zygote(folder: Path, way: str = "alone") -> Iterator[Parent]:
+def parent_of_a_zygote(folder: Path) -> Iterator[Parent]:
     (folder / "asked_for.py").write_text(_MODULE)
     lock = folder / "lock"
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
     with subprocess.Popen(
-        [sys.executable, "-c", _PARENT, str(lock), way], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", _PARENT, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env={**inherited, "TMPDIR": str(folder)},
     ) as process:
         try:
@@ -169,7 +167,14 @@ def test_a_module_is_forked_from_the_zygote_and_not_started(parent: Parent) -> N
     said = reported(parent.run("-m", "asked_for"))
     zygote = said["parent"]
     assert reported(parent.run("-m", "asked_for"))["parent"] == zygote
+    assert said["imported"] == ["pyspark.worker", "penstock.spark.daemon"]
+
+
+def test_the_zygote_is_no_fork_of_its_parent(parent: Parent) -> None:
+    zygote = reported(parent.run("-m", "asked_for"))["parent"]
     assert Path(f"/proc/{zygote}/stat").read_text().rsplit(")", 1)[1].split()[1] == str(parent.process.pid)
+    command = Path(f"/proc/{zygote}/cmdline").read_bytes().split(b"\0")
+    assert command[1:3] == [b"-m", b"penstock.spark.zygote"]
 
 
 @pytest.mark.parametrize(("order", "code"), [("0", 0), ("7", 7), ("255", 255), ("say no", 1), ("die", 128 + 9)])
@@ -256,28 +261,18 @@ def test_a_lock_of_the_parents_is_free_as_soon_as_the_parent_lets_go(tmp_path: P
         assert parent.run("-m", "asked_for").returncode == 0
 
 
-@pytest.mark.parametrize("way", ["alone", "threads"])
-def test_the_zygote_and_its_children_end_when_the_parent_is_killed(tmp_path: Path, way: str) -> None:
-    with parent_of_a_zygote(tmp_path, way) as parent, parent.running() as (_, said):
+def test_the_zygote_and_its_children_end_when_the_parent_is_killed(tmp_path: Path) -> None:
+    with parent_of_a_zygote(tmp_path) as parent, parent.running() as (_, said):
         parent.process.kill()
         wait_until(ended(said["parent"]))
         wait_until(ended(said["pid"]))
 
 
-def test_a_parent_with_threads_starts_a_new_process_that_has_imported_everything(tmp_path: Path) -> None:
-    with parent_of_a_zygote(tmp_path, "threads") as parent, parent.running() as (launched, said):
-        command = Path(f"/proc/{said['parent']}/cmdline").read_bytes().split(b"\0")
-        assert command[1:3] == [b"-m", b"penstock.spark.zygote"]
-        launched.communicate("5\n", timeout=_PATIENCE_SECONDS)
-        assert launched.returncode == 5
-
-
-def test_in_a_new_process_texts_hash_as_in_sparks_own_workers(tmp_path: Path) -> None:
+def test_texts_hash_as_in_sparks_own_workers(parent: Parent) -> None:
     program = "print(hash('text'))"
     environment = {"PATH": os.environ["PATH"], "PYTHONHASHSEED": "0"}
     wanted = subprocess.run([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, check=True)
-    with parent_of_a_zygote(tmp_path, "threads") as parent:
-        assert reported(parent.run("-m", "asked_for"))["hash"] == int(wanted.stdout)
+    assert reported(parent.run("-m", "asked_for"))["hash"] == int(wanted.stdout)
 
 
 def test_without_its_zygote_the_launcher_is_the_real_python(tmp_path: Path) -> None:
