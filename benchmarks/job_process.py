@@ -13,7 +13,7 @@ from pathlib import Path
 
 from memory_sampler import MemorySampler
 
-from penstock.runtime.moments import processes_of
+from penstock.epochs.moments import processes_of
 
 JOBS = Path(__file__).parent / "jobs"
 _PATIENCE_SECONDS = 3600.0

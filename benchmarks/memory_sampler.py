@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.runtime.moments import processes_of
+from penstock.epochs.moments import processes_of
 
 INTERVAL_SECONDS = 0.2
 

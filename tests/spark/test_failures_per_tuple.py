@@ -282,3 +282,25 @@ def test_an_interrupted_run_goes_on_with_what_it_owes(project: Any) -> None:
     assert received(project) == list(range(200))
     assert project.json_lines("out/total.jsonl")[-1] == {"count": 200}
     assert json.loads((project.state / "committed").read_text())["ended"]
+
+
+def test_what_is_owed_is_replayed_even_if_nothing_is_to_be_retried_any_more(project: Any) -> None:
+    project.write("own.py", OWN)
+    text = f"""
+        topology: owing
+        epoch: {{max_tuples: 50}}
+        sources:
+          numbers: {numbers(100)}
+        operators:
+          own: {{from: numbers, custom: "own:fails_so_often", emits: "number bigint, third bigint", on_error: retry(5),
+                 with: {{times: 1000}}}}
+        sinks:
+          out: {{from: own, file: out/out.jsonl}}
+        """
+    run = project.started(project.topology(text))
+    run.wait(lambda snapshot: run.stop() if snapshot.epoch >= 2 else None)
+    assert len(received(project)) < 100
+    (project.folder / "calls").rename(project.folder / "old-calls")
+    mended = project.topology(text.replace("retry(5)", "fail").replace("times: 1000", "times: 0"))
+    assert project.run(mended).ended
+    assert received(project) == list(range(100))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from penstock.runtime.moments import Victim, processes_of, victims
+from penstock.epochs.moments import Victim, processes_of, victims
 
 DIE_WITH_PARENT = "import ctypes; ctypes.CDLL(None).prctl(1, 9); "
 """The beginning of a Python program that must not outlive the process that starts it, not even a `kill -9`."""

@@ -16,8 +16,8 @@ from penstock.chaos.subject import Subject, comparable_sinks
 from penstock.chaos.trial import Outcome, Trial, Ways
 from penstock.chaos.verdict import Verdict, breaches, compare, row_text
 from penstock.connectors.base import SinkConnector
+from penstock.epochs.moments import PROCESSES
 from penstock.errors import DeliveryError, MachineError, PenstockError
-from penstock.runtime.moments import PROCESSES
 
 LINE = "line"
 """The one column of rows that a sink of lines hands back."""

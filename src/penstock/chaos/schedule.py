@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from penstock.runtime.moments import Moment, Victim
+from penstock.epochs.moments import Moment, Victim
 
 T = TypeVar("T")
 

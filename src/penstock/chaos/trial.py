@@ -13,7 +13,7 @@ from penstock.chaos.life import Life, clear_error, wait_until
 from penstock.chaos.pulse import Pulse
 from penstock.chaos.schedule import TAMPERING, VICTIMS, Act, Disturbance
 from penstock.chaos.small_disk import Disk
-from penstock.runtime.moments import VARIABLE, Deed, read_marker, write_plan
+from penstock.epochs.moments import VARIABLE, Deed, read_marker, write_plan
 from penstock.runtime.state_folder import StateFolder
 
 _POLL_SECONDS = 0.02

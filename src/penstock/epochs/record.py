@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-SEQUENCE_BITS = 40
-"""A tuple's sequence is epoch · 2^40 + its number within the epoch: ordered over the whole run."""
+SEQUENCE_BITS = 33
+"""A tuple's sequence is epoch · 2^33 + its place within the epoch: ordered over the whole run, and with room for ten
+epochs a second over three years. See `epochs.sequence`."""
 
 
 @dataclass(frozen=True)

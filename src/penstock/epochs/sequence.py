@@ -1,6 +1,6 @@
 """A tuple's sequence: 64 bits that order tuples over the whole run, and lead back to where each was read.
 
-     23 bits   1 bit        7 bits   32 bits
+     30 bits   1 bit        6 bits   26 bits
     ┌────────┬────────────┬────────┬──────────┐
     │ epoch  │ replayed?  │ source │ position │
     └────────┴────────────┴────────┴──────────┘
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from penstock.epochs.record import SEQUENCE_BITS
 
-_POSITION_BITS = 32
+_POSITION_BITS = 26
 _REPLAYED = 1 << (SEQUENCE_BITS - 1)
 
 

@@ -21,10 +21,10 @@ from pyspark.sql import DataFrame
 
 from penstock.connectors.base import SinkConnector, Staged
 from penstock.epochs.log import EpochLog
+from penstock.epochs.moments import Moment, reach
 from penstock.epochs.record import EpochRecord
 from penstock.errors import CoordinationError
 from penstock.runtime.checkpoint import newest_epoch
-from penstock.runtime.moments import Moment, reach
 from penstock.runtime.progress import Progress
 from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.tuple_failures import Letter, TupleFailures

@@ -88,6 +88,8 @@ class Run:
         self._resources = ExitStack()
         """What must be let go of at the end, last taken first."""
         self._stopping = False
+        self._replays = topology.retries
+        """Whether any tuple may have to be replayed: one of this run, or one that an earlier run still owes."""
 
     def start(
         self,
@@ -121,7 +123,8 @@ class Run:
             source.schema()
         starts = {name: source.start() for name, source in self._sources.items()}
         slices = cores_of(self.settings.master)
-        self._failures = TupleFailures(self.topology, self.state.path, self._log, starts, slices)
+        self._replays = self.topology.retries or any(item.tuples for item in self._log.all_postponed())
+        self._failures = TupleFailures(self.topology, self.state.path, self._log, starts, slices, self._replays)
         self._open_sinks(show)
         if spark is None:
             say("starting Spark")
@@ -262,8 +265,9 @@ class Run:
             alone=len(self.topology.sources) == 1 and not any(isinstance(step, Share) for step in self.plan.steps),
             tick=self.topology.epoch.tick,
             columns=self._columns_to_read(),
-            read_ahead=sources_to_read_ahead(self.plan),
-            retries=self.topology.retries,
+            # What is read ahead cannot do without the tuples that fail.
+            read_ahead=frozenset() if self._replays else sources_to_read_ahead(self.plan),
+            retries=self._replays,
         )
         return lower_plan(Lowering(spark, self.plan, read, self._sinks, self.settings.metrics))
 

@@ -56,6 +56,8 @@ class TupleFailures:
     """Where each source begins."""
     slices: int
     """How many slices each source's epochs are read in."""
+    owes: bool = False
+    """Whether an earlier run has left tuples to be replayed, be it of operators that retry no more."""
     _history: Mapping[int, Replay] = field(init=False, default_factory=dict)
     """By sequence, the tuples that the present epoch replays."""
 
@@ -83,7 +85,7 @@ class TupleFailures:
         epoch = record.epoch
         if self.on_error:
             forget_failures(self.state, epoch)
-        if not self.topology.retries:
+        if not (self.topology.retries or self.owes):
             return Settled(run(None), self._count(epoch))
         replays = replays_in(epoch, self._patiently(self.log.all_postponed))
         self._history = {replay.anchor.sequence: replay for replay in replays}

@@ -26,6 +26,7 @@ from penstock.connectors.registry import source_connector
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.cutter import cut_next_epoch
 from penstock.epochs.log import EpochLog
+from penstock.epochs.moments import Moment, reach
 from penstock.epochs.postponed import replays_in
 from penstock.epochs.record import EpochRecord
 from penstock.epochs.sequence import Anchor
@@ -272,6 +273,7 @@ class EpochReader(_SimpleStreamReaderWrapper):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, EpochPartition)
         settle_in()
+        reach(Moment.DURING_TASK, partition.epoch)
         connector = self._settings.connector(self._source)
         state = Path(self._settings.state)
         ledger = MalformedLedger(state, self._source)

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from penstock.runtime.run import Outcome
     from penstock.topology.builder import Stream
 
-MAX_SOURCES = 128
-"""A tuple's sequence has seven bits for the source it comes from."""
+MAX_SOURCES = 64
+MAX_EPOCH_TUPLES = 1 << 26
+"""A tuple's sequence has so much room for the source it comes from, and for its number in the epoch."""
 
 DEFAULT_PORT = ""
 """The port of an operator that has only one output."""

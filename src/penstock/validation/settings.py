@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from penstock.topology.model import (
+    MAX_EPOCH_TUPLES,
     MAX_SOURCES,
     Command,
     Count,
@@ -38,6 +39,9 @@ def check_settings(topology: Topology) -> Iterator[Problem]:
                       "give seconds, 0 for as soon as there is input")
     if not _is_whole(epoch.max_tuples) or epoch.max_tuples < 1:
         yield Problem(topology.where, f"epoch max_tuples {epoch.max_tuples} is impossible", "give at least 1")
+    elif epoch.max_tuples > MAX_EPOCH_TUPLES:
+        yield Problem(topology.where, f"epoch max_tuples {epoch.max_tuples:,} is too many for one epoch",
+                      f"give at most {MAX_EPOCH_TUPLES:,}")
     if not _is_number(epoch.tick) or epoch.tick < 0:
         yield Problem(topology.where, f"epoch tick {epoch.tick} is impossible", "give seconds, 0 for never")
     if len(topology.sources) > MAX_SOURCES:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.runtime.moments import Moment, reach
+from penstock.epochs.moments import Moment, reach
 from penstock.runtime.state_folder import Committed, StateFolder
 
 EPOCH_SECONDS = 0.01

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.chaos.life import DIE_WITH_PARENT, Life, clear_error, wait_until
-from penstock.runtime.moments import Victim, processes_of
+from penstock.epochs.moments import Victim, processes_of
 from penstock.runtime.state_folder import StateFolder
 
 FAKE = Path(__file__).with_name("fake_run.py")
@@ -89,7 +89,7 @@ def test_an_error_is_clear_when_it_is_told_in_words() -> None:
 def test_a_run_does_not_outlive_the_command_that_started_it(tmp_path: Path) -> None:
     program = f"{DIE_WITH_PARENT}import time; print('up', flush=True); time.sleep(600)"
     parent = (
-        "import sys, time; from pathlib import Path; from penstock.chaos.life import DIE_WITH_PARENT, Life, wait_until\n"
+        "import sys, time; from pathlib import Path; from penstock.chaos.life import Life, wait_until\n"
         "life = Life([sys.executable, '-c', sys.argv[1]], {}, Path(sys.argv[2]))\n"
         "wait_until(lambda: 'up' in Path(sys.argv[2]).with_suffix('.out').read_text(), 30)\n"
         "print(life.session, flush=True); time.sleep(600)"

@@ -6,7 +6,7 @@ from penstock.chaos.report import Report
 from penstock.chaos.schedule import Act, Disturbance
 from penstock.chaos.trial import Outcome, Strike
 from penstock.chaos.verdict import Verdict
-from penstock.runtime.moments import Moment
+from penstock.epochs.moments import Moment
 from penstock.topology.model import Delivery
 
 STRIKES = (

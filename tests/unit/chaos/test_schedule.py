@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from penstock.chaos.schedule import DEEP, Act, Disturbance, schedule
-from penstock.runtime.moments import Moment
+from penstock.epochs.moments import Moment
 
 KILL = "kill -9"
 

@@ -9,7 +9,7 @@ import pytest
 from penstock.chaos.schedule import Act, Disturbance, schedule
 from penstock.chaos.small_disk import ordinary_disk, small_disk
 from penstock.chaos.trial import Outcome, Scene, Step, Strike, Trial, Ways, next_step
-from penstock.runtime.moments import Moment
+from penstock.epochs.moments import Moment
 
 FAKE = Path(__file__).with_name("fake_run.py")
 

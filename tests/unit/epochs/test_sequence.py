@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 
 from penstock.epochs.record import SEQUENCE_BITS
 from penstock.epochs.sequence import Anchor, anchor_of
-from penstock.topology.model import MAX_SOURCES
+from penstock.topology.model import MAX_EPOCH_TUPLES, MAX_SOURCES
 
 anchors = st.builds(
     Anchor,
-    st.integers(0, 2**23 - 1),
+    st.integers(0, 2**30 - 1),
     st.integers(0, MAX_SOURCES - 1),
-    st.integers(0, 2**32 - 1),
+    st.integers(0, MAX_EPOCH_TUPLES - 1),
     st.booleans(),
 )
 

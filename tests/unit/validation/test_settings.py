@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from penstock.topology.model import (
+    MAX_EPOCH_TUPLES,
+    MAX_SOURCES,
     Command,
     Count,
     Custom,
@@ -75,3 +77,12 @@ def test_commands_name_operators() -> None:
     assert messages(Dup("OP1", IN), commands=commands) == [
         "command 'Freeze OP11 1': no operator 'OP11': did you mean 'OP1'?",
         "command 'Interval' names no operator"]
+
+
+def test_a_tuple_can_be_numbered_in_every_epoch_and_source_that_is_allowed() -> None:
+    assert messages(epoch=EpochSettings(max_tuples=MAX_EPOCH_TUPLES)) == []
+    assert messages(epoch=EpochSettings(max_tuples=MAX_EPOCH_TUPLES + 1)) == [
+        "epoch max_tuples 67,108,865 is too many for one epoch"]
+    sources = tuple(Source(f"s{number}", "file", FrozenOptions(file="f")) for number in range(MAX_SOURCES + 1))
+    assert messages(sources=sources[1:]) == []
+    assert messages(sources=sources) == ["65 sources are too many"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.runtime.moments import (
+from penstock.epochs.moments import (
     VARIABLE,
     Deed,
     Moment,
@@ -24,7 +24,7 @@ from penstock.runtime.moments import (
 
 PROGRAM = """\
 import sys
-from penstock.runtime.moments import Moment, reach
+from penstock.epochs.moments import Moment, reach
 for epoch in range(1, 6):
     for moment in Moment:
         reach(moment, epoch)
@@ -37,7 +37,7 @@ import os, sys, time
 worker = os.fork()
 if worker == 0:
     sys.stdin.readline()
-    from penstock.runtime.moments import Moment, reach
+    from penstock.epochs.moments import Moment, reach
     reach(Moment.DURING_TASK, 1)
     time.sleep(60)
 print(worker, flush=True)
