@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import uuid
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,7 +22,7 @@ from penstock.connectors.console import ConsoleSink, EpochRows
 from penstock.connectors.registry import sink_connector, source_connector
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
-from penstock.errors import DeliveryError, PenstockError, TopologyError
+from penstock.errors import PenstockError, TopologyError
 from penstock.plan.graph import Plan, Share, build_plan
 from penstock.plan.pruning import columns_read
 from penstock.plan.rewrites import rewrite
@@ -28,6 +30,7 @@ from penstock.plan.small_epochs import output_is_bounded, sources_to_read_ahead
 from penstock.runtime import checkpoint, compatibility
 from penstock.runtime.committer import Committer
 from penstock.runtime.metrics import OperatorCounts
+from penstock.runtime.plain_words import in_plain_words, jvm_gone
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.tuple_failures import TupleFailures
@@ -326,6 +329,8 @@ class Run:
             terminated = self._query.awaitTermination(_POLL_SECONDS)  # type: ignore[arg-type]
         except PySparkException as error:
             raise self._in_user_terms(error) from error
+        except (Py4JError, ConnectionError) as error:
+            raise jvm_gone(self.progress.snapshot().epoch, self.state.logs / "workers.log") from error
         if terminated:
             return True
         if self._committer.finished_batch is not None:
@@ -346,19 +351,22 @@ class Run:
         found = fault_in(str(failure)) or fault_in(str(error))
         if found is not None:
             return found
-        self.state.logs.mkdir(parents=True, exist_ok=True)
-        (self.state.logs / "failure.log").write_text(f"{error}\n\n{failure}\n")
-        said = next((line for line in str(failure or error).splitlines() if line.strip()), "unknown")
-        return DeliveryError(
-            f"epoch {self.progress.snapshot().epoch + 1} failed: {said[:300]}\n"
-            f"  the whole story is in {self.state.logs / 'failure.log'}"
-        )
+        log = self.state.logs / "failure.log"
+        story = f"{error}\n\n{failure}\n"
+        # The disk may be full: then the story is all the more worth telling.
+        with contextlib.suppress(OSError):
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.write_text(story)
+        return in_plain_words(story, self.progress.snapshot().epoch + 1, self.state.checkpoint, log)
 
     def _shut_down(self) -> None:
-        self._query.stop()
+        # A JVM that is gone has nothing left to stop.
+        with contextlib.suppress(Py4JError, ConnectionError):
+            self._query.stop()
         for sink in (*self._sinks.values(), self._dead_letters):
             sink.close()
-        self._resources.close()
+        with contextlib.suppress(Py4JError, ConnectionError):
+            self._resources.close()
 
 
 def run_topology(

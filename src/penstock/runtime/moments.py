@@ -1,1 +1,0 @@
-from penstock.epochs.moments import *  # noqa

@@ -1,0 +1,52 @@
+"""What Spark's exceptions mean to the user: from a stack trace to one sentence, what to do, and where the rest is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from penstock.errors import ConnectorError, DeliveryError, PenstockError
+
+_CAUSE = re.compile(r"^(?:\s*Caused by: |: )(?P<kind>[\w.$]+)(?:: (?P<message>.*))?$", re.MULTILINE)
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
+_STATE = re.compile(r"CANNOT_LOAD_STATE_STORE|CANNOT_RESTORE|/checkpoint/state/|RocksDBException|StateStore\w*\.scala")
+_MEMORY = re.compile(r"OutOfMemoryError|GC overhead limit exceeded")
+
+
+def in_plain_words(story: str, epoch: int, checkpoint: Path, log: Path) -> PenstockError:
+    """The error to show for an epoch that failed with the stack trace `story`, which is kept in `log`."""
+    rest = f"\n  the whole story is in {log}"
+    if _NO_SPACE.search(story):
+        return ConnectorError(
+            f"epoch {epoch} failed: no space left on the disk of {checkpoint.parent} or of the temporary folder: free "
+            "some space; the epochs committed so far are whole, and the same command goes on from there" + rest
+        )
+    if _MEMORY.search(story):
+        return DeliveryError(
+            f"epoch {epoch} failed: Spark ran out of memory: give it more with --memory, or make epochs smaller with "
+            "epoch.max_tuples" + rest
+        )
+    cause = root_cause(story)
+    if _STATE.search(story):
+        return DeliveryError(
+            f"epoch {epoch} failed: the operators' state in {checkpoint / 'state'} cannot be read ({cause}): put back "
+            "what was lost or damaged there, or start anew with --fresh" + rest
+        )
+    return DeliveryError(f"epoch {epoch} failed: {cause}" + rest)
+
+
+def jvm_gone(epoch: int, log: Path) -> PenstockError:
+    """The error to show when the JVM does not answer any more."""
+    return DeliveryError(
+        f"Spark's Java process is gone (killed, or out of memory?) after epoch {epoch}: the same command goes on from "
+        f"there\n  what it said last is in {log}"
+    )
+
+
+def root_cause(story: str) -> str:
+    """The innermost cause that says something, without its stack."""
+    causes = [f"{found['kind'].rsplit('.', 1)[-1]}: {found['message']}" for found in _CAUSE.finditer(story)
+              if found["message"]]
+    if causes:
+        return causes[-1][:300]
+    return next((line.strip() for line in story.splitlines() if line.strip()), "unknown")[:300]

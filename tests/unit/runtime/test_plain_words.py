@@ -1,0 +1,42 @@
+"""A failure of Spark's is told in one sentence, with what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import ConnectorError, DeliveryError
+from penstock.runtime.plain_words import in_plain_words, root_cause
+
+STORY = """[STREAM_FAILED] Query [id = 1] terminated with exception: An error occurred while calling o295.collectAsList.
+: org.apache.spark.SparkException: Job aborted due to stage failure
+\tat org.apache.spark.scheduler.DAGScheduler.failJobAndIndependentStages(DAGScheduler.scala:1)
+Caused by: {cause}
+\tat somewhere.Else.run(Else.scala:7)
+"""
+
+
+def told(cause: str) -> Exception:
+    return in_plain_words(STORY.format(cause=cause), 7, Path("state/checkpoint"), Path("logs/failure.log"))
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind", "words"),
+    [
+        ("java.io.IOException: No space left on device", ConnectorError, "no space left on the disk of state"),
+        ("java.lang.OutOfMemoryError: Java heap space", DeliveryError, "give it more with --memory"),
+        ("org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error", DeliveryError, "--fresh"),
+        ("java.lang.ArithmeticException: / by zero", DeliveryError, "epoch 7 failed: ArithmeticException: / by zero"),
+    ],
+)
+def test_what_went_wrong_comes_first_and_the_story_is_named(cause: str, kind: type[Exception], words: str) -> None:
+    error = told(cause)
+    assert type(error) is kind
+    first, last = str(error).splitlines()
+    assert words in first
+    assert last == "  the whole story is in logs/failure.log"
+
+
+def test_without_a_cause_the_first_line_has_to_do() -> None:
+    assert root_cause("\n  something odd\n  more\n") == "something odd"
