@@ -330,7 +330,7 @@ class Run:
         except PySparkException as error:
             raise self._in_user_terms(error) from error
         except (Py4JError, ConnectionError) as error:
-            raise jvm_gone(self.progress.snapshot().epoch, self.state.logs / "workers.log") from error
+            raise jvm_gone(self.state.committed().epoch, self.state.logs / "workers.log") from error
         if terminated:
             return True
         if self._committer.finished_batch is not None:
