@@ -143,9 +143,12 @@ class SqliteCoordinator:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
+            if "locked" in str(error):
+                advice = "another process holds it"
+            else:
+                advice = "check that the folder exists, is writable and has room"
             raise CoordinationError(
-                f"the coordinator's file {self._path} cannot be used: {error}; "
-                "check that the folder exists, is writable and has room"
+                f"the coordinator's file {self._path} cannot be used: {error}; {advice}"
             ) from error
 
 

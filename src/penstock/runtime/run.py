@@ -105,14 +105,15 @@ class Run:
         `say` is told what is being done, `show` takes the rows of console sinks. Everything that can
         fail without Spark fails before Spark is started.
         """
-        self._resources.enter_context(self.state.held())
-        if spark is None:
-            prepare_workers(self.settings.master)
-        try:
-            self._start(spark, say, show)
-        except BaseException:
-            self._resources.close()
-            raise
+        with self.state.in_plain_words():
+            self._resources.enter_context(self.state.held())
+            if spark is None:
+                prepare_workers(self.settings.master)
+            try:
+                self._start(spark, say, show)
+            except BaseException:
+                self._resources.close()
+                raise
 
     def _start(
         self,
@@ -122,8 +123,12 @@ class Run:
     ) -> None:
         self._prepare_state(say)
         self._sources = self._make_sources()
-        for source in self._sources.values():
+        newest = checkpoint.newest_epoch(self.state.checkpoint)
+        for name, source in self._sources.items():
             source.schema()
+            if newest is not None:
+                # Raises when what was read is not there any more.
+                source.cut(dict(newest.ends[name]), 1)
         starts = {name: source.start() for name, source in self._sources.items()}
         slices = cores_of(self.settings.master)
         self._replays = self.topology.retries or any(item.tuples for item in self._log.all_postponed())
@@ -206,7 +211,7 @@ class Run:
                     f"remembers in {self.state.path} does not fit any more:\n{listed}\n"
                     "  change it back to go on from there, or start anew with --fresh"
                 )
-        self.state.shape.write_text(json.dumps(new))
+        self.state.write_shape(json.dumps(new))
 
     def _place(self, name: str) -> Place:
         return Place(self.topology.name, name, self.topology.folder.absolute())

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -22,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.errors import CoordinationError
+from penstock.errors import CoordinationError, DeliveryError
 from penstock.topology.model import Topology
 
 FOLDER = ".penstock"
@@ -84,9 +85,16 @@ class StateFolder:
             return Committed()
 
     def record(self, committed: Committed) -> None:
-        temporary = self.path / ".committed"
-        temporary.write_text(json.dumps(committed.__dict__))
-        temporary.replace(self.path / "committed")
+        self._write_whole("committed", json.dumps(committed.__dict__))
+
+    def write_shape(self, shape: str) -> None:
+        self._write_whole("shape", shape)
+
+    def _write_whole(self, name: str, text: str) -> None:
+        """Never half of it, also on a full disk."""
+        temporary = self.path / f".{name}"
+        temporary.write_text(text)
+        temporary.replace(self.path / name)
 
     def clear(self) -> None:
         """Forget everything but the logs."""
@@ -95,6 +103,22 @@ class StateFolder:
         for pattern in ("coordinator.sqlite*", "committed", ".committed", "shape", "stop-*", "coordinator-away-*"):
             for file in self.path.glob(pattern):
                 file.unlink()
+
+    def full(self) -> DeliveryError:
+        return DeliveryError(
+            f"no space left on the disk of {self.path}: free some, and the same command goes on from there; "
+            "the epochs delivered so far are whole"
+        )
+
+    @contextmanager
+    def in_plain_words(self) -> Iterator[None]:
+        """Turn the operating system's word that the disk is full into an error that a user can act on."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise self.full() from error
+            raise
 
     @contextmanager
     def held(self) -> Iterator[None]:

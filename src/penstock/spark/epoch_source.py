@@ -274,14 +274,13 @@ class EpochReader(_SimpleStreamReaderWrapper):
         assert isinstance(partition, EpochPartition)
         settle_in()
         reach(Moment.DURING_TASK, partition.epoch)
-        connector = self._settings.connector(self._source)
         state = Path(self._settings.state)
         ledger = MalformedLedger(state, self._source)
         gone = pa.array(left_out(state, partition.epoch) if self._settings.retries else [], pa.int64())
         base = Anchor(partition.epoch, self._number, 0).sequence
         position = partition.part.first
         try:
-            for chunk in connector.read(partition.part):
+            for chunk in self._settings.connector(self._source).read(partition.part):
                 if partition.picks is None:
                     ledger.note(chunk.malformed)
                     yield without(numbered(chunk, base + position), gone)
