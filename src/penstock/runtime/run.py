@@ -91,6 +91,7 @@ class Run:
         self._resources = ExitStack()
         """What must be let go of at the end, last taken first."""
         self._stopping = False
+        self._lock: int | None = None
         self._replays = topology.retries
         """Whether any tuple may have to be replayed: one of this run, or one that an earlier run still owes."""
 
@@ -106,7 +107,7 @@ class Run:
         fail without Spark fails before Spark is started.
         """
         with self.state.in_plain_words():
-            self._resources.enter_context(self.state.held())
+            self._lock = self._resources.enter_context(self.state.held())
             if spark is None:
                 prepare_workers(self.settings.master)
             try:
@@ -255,6 +256,7 @@ class Run:
             self._state_partitions(),
             settings.memory,
             settings.spark,
+            self._lock,
         )
 
     # -- the query ------------------------------------------------------------------------------

@@ -16,17 +16,23 @@ import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from penstock.errors import CoordinationError, DeliveryError
 from penstock.topology.model import Topology
 
 FOLDER = ".penstock"
+
+_LINGER_SECONDS = 30.0
+"""How long the JVM of a killed run may take to end: it may be writing the class archive."""
+_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -121,10 +127,12 @@ class StateFolder:
             raise
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> Iterator[int]:
         """Hold the folder for one run; raises CoordinationError that says who has it.
 
-        The lock is the operating system's: it goes with the process, however that ends.
+        Gives the lock's file descriptor. The lock is the operating system's: it goes with the last process that has
+        this open, however that ends. The JVM inherits it, so that the next start waits for a JVM that outlives
+        its killed driver, and never shares a checkpoint with it.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -132,16 +140,42 @@ class StateFolder:
         except OSError as error:
             raise CoordinationError(f"{self.path} cannot be used for state: {error.strerror}; try --state") from error
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            deadline = time.monotonic() + _LINGER_SECONDS
+            while not _locked(file):
                 file.seek(0)
                 holder = file.read().strip() or "another process"
-                raise CoordinationError(
-                    f"this topology is running already ({holder}), with its state in {self.path}; "
-                    "stop it first, or run with another --state"
-                ) from None
+                if _is_alive(holder) or time.monotonic() > deadline:
+                    raise CoordinationError(
+                        f"this topology is running already ({holder}), with its state in {self.path}; "
+                        "stop it first, or run with another --state"
+                    )
+                time.sleep(_PAUSE_SECONDS)
             file.truncate(0)
             file.write(f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
             file.flush()
-            yield
+            try:
+                yield file.fileno()
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_alive(holder: str) -> bool:
+    """Whether the process that a holder's note names is there; yes when the note names none."""
+    found = re.match(r"process (\d+)", holder)
+    if found is None:
+        return True
+    try:
+        os.kill(int(found[1]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

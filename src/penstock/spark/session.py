@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,6 +91,8 @@ class SessionSettings:
     memory: str = "1g"
     extra: Mapping[str, str] = field(default_factory=dict)
     """`spark.…` settings of the user's; they win."""
+    lock: int | None = None
+    """A file descriptor that the JVM keeps open as long as it lives."""
 
 
 def default_master() -> str:
@@ -116,7 +121,7 @@ def start_session(settings: SessionSettings) -> SparkSession:
     os.environ.setdefault("JAVA_HOME", str(java.path.resolve().parents[1]))
     settings.logs.mkdir(parents=True, exist_ok=True)
     conf = _configuration(settings, java)
-    _redirect_gateway(conf, settings.logs / "workers.log")
+    _redirect_gateway(conf, settings.logs / "workers.log", settings.lock)
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.dataSource.register(EpochDataSource)
     if _is_local(settings.master):
@@ -160,15 +165,30 @@ def _configuration(settings: SessionSettings, java: Java) -> SparkConf:
     return conf.setAll(list(values.items()))
 
 
-def _redirect_gateway(conf: SparkConf, log: Path) -> None:
+@contextlib.contextmanager
+def _ignoring_sigterm() -> Iterator[None]:
+    """What is started inside ignores it for good; only the main thread can do that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _redirect_gateway(conf: SparkConf, log: Path, lock: int | None) -> None:
     """Launch the JVM with its output in a file: what workers print must not disturb ours.
 
-    In a process group of its own: a signal to ours, as `timeout` and terminals send it, is for us to act on.
+    It ignores SIGTERM: one that is sent to our whole group, as `timeout` does it, is for us to act on. The JVM ends
+    when we do.
     """
     if SparkContext._gateway is not None:
         return
-    with log.open("ab") as file:
+    kept = () if lock is None else (lock,)
+    with log.open("ab") as file, _ignoring_sigterm():
         gateway = launch_gateway(  # type: ignore[no-untyped-call]
-            conf, popen_kwargs={"stdout": file, "stderr": file, "process_group": 0}
+            conf, popen_kwargs={"stdout": file, "stderr": file, "pass_fds": kept}
         )
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
