@@ -262,7 +262,7 @@ class EpochSettings:
 
     interval: float = option("Seconds between the starts of two epochs; 0: as soon as there is input.",
                              default=0.0, type="duration")
-    max_tuples: int = option("The most tuples of one source in one epoch.", default=1_000_000, type="integer",
+    max_tuples: int = option("The most tuples of one source in one epoch.", default=3_000_000, type="integer",
                              minimum=1)
     tick: float = option("Seconds after which an empty epoch is cut when every source is idle; 0: never.",
                          default=0.0, type="duration")
