@@ -83,7 +83,7 @@ def rehearse(
 
 def read_rows(sink: SinkConnector, ignored: Collection[str] = ()) -> list[str]:
     """All rows of a sink as text, in order."""
-    rows = (row for batch in sink.read_back() for row in batch.to_pylist())
+    rows = (row for batch in sink.read_back() or () for row in batch.to_pylist())
     return [row_text(_columns(row) if ignored else row, ignored) for row in rows]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -17,6 +19,7 @@ from penstock.cli.plan import plan
 from penstock.cli.run import run
 from penstock.cli.schema import schema
 from penstock.cli.screen import fail
+from penstock.cli.stopping import INTERRUPTED
 from penstock.cli.test import test
 from penstock.cli.validate import validate
 from penstock.errors import PenstockError, TopologyError
@@ -59,6 +62,10 @@ def options(
 
 def main() -> None:
     """Run the command; a known error is told in its own words, with exit code 1 or 2."""
+    # Spark's client tells the root logger of every connection it loses, in stack traces, and warns of a JVM that is
+    # gone when it is to be stopped: we say it in words.
+    logging.getLogger().addHandler(logging.NullHandler())
+    warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM", RuntimeWarning)
     try:
         app()
     except TopologyError as error:
@@ -66,7 +73,7 @@ def main() -> None:
     except PenstockError as error:
         fail(str(error), 1)
     except KeyboardInterrupt:
-        fail("interrupted", 130)
+        fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output went away, as `| head` does: nothing is wrong.
         sys.stderr.close()

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from penstock.cli.loading import File, Sets, load
-from penstock.cli.stopping import stopping_on_signals
+from penstock.cli.screen import fail
+from penstock.cli.stopping import INTERRUPTED, stopping_on_signals
 
 
 def run(
@@ -58,10 +59,12 @@ def run(
     )
     running = Run(topology, settings)
     with choose_display(topology, functools.partial(tally, running.plan), as_json) as display:
-        running.start(say=display.say, show=display.rows)
+        try:
+            running.start(say=display.say, show=display.rows)
+        except KeyboardInterrupt:
+            fail("interrupted before it began; the same command starts again", INTERRUPTED)
         if running.resumed_from:
             display.say(f"going on after epoch {running.resumed_from}")
-        # Only now: while it starts, Spark puts a handler of its own for Ctrl-C, which cancels all jobs.
         with stopping_on_signals(running.stop, display.say):
             outcome = running.wait(display.look)
         seconds = outcome.progress.seconds

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_INTERRUPTED = 130
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended."""
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def stopping_on_signals(stop: Callable[[], None], say: Callable[[str], None]) ->
 
     def handle(signum: int, frame: FrameType | None) -> None:
         if asked.is_set():
-            os._exit(_INTERRUPTED)
+            os._exit(INTERRUPTED)
         asked.set()
         say("stopping after this epoch; once more to stop at once")
         stop()

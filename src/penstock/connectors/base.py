@@ -189,9 +189,6 @@ class SinkConnector(abc.ABC):
         """The same sink writing into the scratch folder `folder`; None when it cannot. For rehearsals."""
         return None
 
-    def read_back(self) -> Iterator[pa.RecordBatch]:
-        """Everything committed so far, in order, so that two runs can be compared.
-
-        Raises NotImplementedError where what was written cannot be read again.
-        """
-        raise NotImplementedError
+    def read_back(self) -> Iterator[pa.RecordBatch] | None:
+        """Everything committed so far, in order, so that two runs can be compared; None when it cannot be read."""
+        return None

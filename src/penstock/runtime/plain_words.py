@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from penstock.errors import ConnectorError, DeliveryError, PenstockError
+from penstock.errors import DeliveryError, PenstockError
 
 _CAUSE = re.compile(r"^(?:\s*Caused by: |: )(?P<kind>[\w.$]+)(?:: (?P<message>.*))?$", re.MULTILINE)
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
@@ -17,10 +20,7 @@ def in_plain_words(story: str, epoch: int, checkpoint: Path, log: Path) -> Penst
     """The error to show for an epoch that failed with the stack trace `story`, which is kept in `log`."""
     rest = f"\n  the whole story is in {log}"
     if _NO_SPACE.search(story):
-        return ConnectorError(
-            f"epoch {epoch} failed: no space left on the disk of {checkpoint.parent} or of the temporary folder: free "
-            "some space; the epochs committed so far are whole, and the same command goes on from there" + rest
-        )
+        return DeliveryError(f"epoch {epoch} failed: {_no_space(checkpoint.parent)}{rest}")
     if _MEMORY.search(story):
         return DeliveryError(
             f"epoch {epoch} failed: Spark ran out of memory: give it more with --memory, or make epochs smaller with "
@@ -33,6 +33,24 @@ def in_plain_words(story: str, epoch: int, checkpoint: Path, log: Path) -> Penst
             "what was lost or damaged there, or start anew with --fresh" + rest
         )
     return DeliveryError(f"epoch {epoch} failed: {cause}" + rest)
+
+
+@contextmanager
+def full_disk_in_plain_words(folder: Path) -> Iterator[None]:
+    """Turn the operating system's word that the disk of `folder` is full into an error that a user can act on."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DeliveryError(_no_space(folder)) from error
+        raise
+
+
+def _no_space(folder: Path) -> str:
+    return (
+        f"no space left on the disk of {folder} or of the temporary folder: free some space; the epochs committed so "
+        "far are whole, and the same command goes on from there"
+    )
 
 
 def jvm_gone(epoch: int, log: Path) -> PenstockError:

@@ -30,7 +30,7 @@ from penstock.plan.small_epochs import output_is_bounded, sources_to_read_ahead
 from penstock.runtime import checkpoint, compatibility
 from penstock.runtime.committer import Committer
 from penstock.runtime.metrics import OperatorCounts
-from penstock.runtime.plain_words import in_plain_words, jvm_gone
+from penstock.runtime.plain_words import full_disk_in_plain_words, in_plain_words, jvm_gone
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.tuple_failures import TupleFailures
@@ -106,7 +106,7 @@ class Run:
         `say` is told what is being done, `show` takes the rows of console sinks. Everything that can
         fail without Spark fails before Spark is started.
         """
-        with self.state.in_plain_words():
+        with full_disk_in_plain_words(self.state.path):
             self._lock = self._resources.enter_context(self.state.held())
             if spark is None:
                 prepare_workers(self.settings.master)
@@ -364,7 +364,7 @@ class Run:
         with contextlib.suppress(OSError):
             log.parent.mkdir(parents=True, exist_ok=True)
             log.write_text(story)
-        return in_plain_words(story, self.progress.snapshot().epoch + 1, self.state.checkpoint, log)
+        return in_plain_words(story, self.state.committed().epoch + 1, self.state.checkpoint, log)
 
     def _shut_down(self) -> None:
         # A JVM that is gone has nothing left to stop.

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -25,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from penstock.errors import CoordinationError, DeliveryError
+from penstock.errors import CoordinationError
 from penstock.topology.model import Topology
 
 FOLDER = ".penstock"
@@ -109,22 +108,6 @@ class StateFolder:
         for pattern in ("coordinator.sqlite*", "committed", ".committed", "shape", "stop-*", "coordinator-away-*"):
             for file in self.path.glob(pattern):
                 file.unlink()
-
-    def full(self) -> DeliveryError:
-        return DeliveryError(
-            f"no space left on the disk of {self.path}: free some, and the same command goes on from there; "
-            "the epochs delivered so far are whole"
-        )
-
-    @contextmanager
-    def in_plain_words(self) -> Iterator[None]:
-        """Turn the operating system's word that the disk is full into an error that a user can act on."""
-        try:
-            yield
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise self.full() from error
-            raise
 
     @contextmanager
     def held(self) -> Iterator[int]:

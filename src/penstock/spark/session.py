@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -122,7 +123,10 @@ def start_session(settings: SessionSettings) -> SparkSession:
     settings.logs.mkdir(parents=True, exist_ok=True)
     conf = _configuration(settings, java)
     _redirect_gateway(conf, settings.logs / "workers.log", settings.lock)
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    with _handler_kept(signal.SIGINT):
+        # Spark puts a handler of its own for Ctrl-C, which calls the JVM from the middle of another call.
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
+    _quieten_accumulators(session)
     session.dataSource.register(EpochDataSource)
     if _is_local(settings.master):
         _leave_out_checksum_files(session)
@@ -131,6 +135,12 @@ def start_session(settings: SessionSettings) -> SparkSession:
 
 def _is_local(master: str) -> bool:
     return master.startswith("local")
+
+
+def _quieten_accumulators(session: SparkSession) -> None:
+    """A JVM that dies is told once, by us, and not in a stack trace of the server for its accumulators."""
+    server: Any = session.sparkContext._accumulatorServer
+    server.handle_error = lambda request, client: logging.info("the JVM has left the accumulators", exc_info=True)
 
 
 def _leave_out_checksum_files(session: SparkSession) -> None:
@@ -166,16 +176,25 @@ def _configuration(settings: SessionSettings, java: Java) -> SparkConf:
 
 
 @contextlib.contextmanager
-def _ignoring_sigterm() -> Iterator[None]:
-    """What is started inside ignores it for good; only the main thread can do that."""
+def _handler_kept(number: signal.Signals) -> Iterator[None]:
+    """Put the signal's handler back at the end; only the main thread has any."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    before = signal.getsignal(number)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
+
+
+@contextlib.contextmanager
+def _ignoring_sigterm() -> Iterator[None]:
+    """What is started inside ignores it for good."""
+    with _handler_kept(signal.SIGTERM):
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        yield
 
 
 def _redirect_gateway(conf: SparkConf, log: Path, lock: int | None) -> None:

@@ -31,7 +31,7 @@ ROWS = [*some_rows(0, 2), *some_rows(4, 2)]
 
 
 def read(sink: SinkConnector) -> list[dict[str, Any]]:
-    return [row for batch in sink.read_back() for row in batch.to_pylist()]
+    return [row for batch in sink.read_back() or () for row in batch.to_pylist()]
 
 
 def lines(sink: SinkConnector) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import ConnectorError, DeliveryError
+from penstock.errors import DeliveryError
 from penstock.runtime.plain_words import in_plain_words, root_cause
 
 STORY = """[STREAM_FAILED] Query [id = 1] terminated with exception: An error occurred while calling o295.collectAsList.
@@ -24,7 +24,7 @@ def told(cause: str) -> Exception:
 @pytest.mark.parametrize(
     ("cause", "kind", "words"),
     [
-        ("java.io.IOException: No space left on device", ConnectorError, "no space left on the disk of state"),
+        ("java.io.IOException: No space left on device", DeliveryError, "no space left on the disk of state"),
         ("java.lang.OutOfMemoryError: Java heap space", DeliveryError, "give it more with --memory"),
         ("org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error", DeliveryError, "--fresh"),
         ("java.lang.ArithmeticException: / by zero", DeliveryError, "epoch 7 failed: ArithmeticException: / by zero"),

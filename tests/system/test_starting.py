@@ -1,0 +1,39 @@
+"""Ctrl-C while Spark is being started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+PENSTOCK = Path(sys.executable).with_name("penstock")
+
+TOPOLOGY = """
+topology: numbers
+sources:
+  numbers: {generator: {n: sequence}, count: 10}
+sinks:
+  out: {from: numbers, file: out/numbers.jsonl}
+"""
+
+
+def test_a_run_that_is_interrupted_while_it_starts_says_so_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "topology.yaml").write_text(TOPOLOGY)
+    process = subprocess.Popen(
+        [PENSTOCK, "run"], cwd=tmp_path, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, start_new_session=True)
+    assert process.stdout is not None
+    said = ""
+    try:
+        while "starting Spark" not in said:
+            line = process.stdout.readline()
+            assert line, said
+            said += line
+        os.killpg(process.pid, signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert rest.splitlines() == ["error: interrupted before it began; the same command starts again"]
