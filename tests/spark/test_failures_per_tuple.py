@@ -254,27 +254,37 @@ def test_two_sources_keep_their_tuples_apart(project: Any) -> None:
     assert outcome.progress.retried == 10
 
 
-def test_an_interrupted_run_goes_on_with_what_it_owes(project: Any) -> None:
-    """A crash between the commit of the sinks and the replay loses nothing: what is postponed is in the log."""
-    project.write("own.py", OWN)
-    text = f"""
+def failing_so_often(times: int, on_error: str) -> str:
+    """A topology of 200 numbers, of which every tenth fails so often."""
+    return f"""
         topology: failing
         epoch: {{max_tuples: 50}}
         sources:
           numbers: {numbers(200)}
         operators:
-          own: {{from: numbers, custom: "own:fails_so_often", emits: "number bigint, third bigint", on_error: retry(5),
-                 with: {{times: 3}}}}
+          own: {{from: numbers, custom: "own:fails_so_often", with: {{times: {times}}}, on_error: {on_error},
+                 emits: "number bigint, third bigint"}}
           total: {{from: own, count: }}
         sinks:
           out: {{from: own, file: out/out.jsonl}}
           total: {{from: total, file: out/total.jsonl}}
         """
-    topology = project.topology(text)
+
+
+def stopped_while_it_owes(project: Any, times: int) -> Topology:
+    """The topology of a run that was stopped when some tuples had failed and were to be tried again."""
+    project.write("own.py", OWN)
+    topology: Topology = project.topology(failing_so_often(times, "retry(5)"))
     run = project.started(topology)
     outcome = run.wait(lambda snapshot: run.stop() if snapshot.epoch >= 2 else None)
     assert not outcome.ended
     assert len(received(project)) < 200
+    return topology
+
+
+def test_an_interrupted_run_goes_on_with_what_it_owes(project: Any) -> None:
+    """A crash between the commit of the sinks and the replay loses nothing: what is postponed is in the log."""
+    topology = stopped_while_it_owes(project, times=3)
     # The last committed epoch is done once more, as after a crash before Spark's commit log.
     commits = [path for path in (project.state / "checkpoint/commits").iterdir() if path.name.isdigit()]
     max(commits, key=lambda path: int(path.name)).unlink()
@@ -285,22 +295,7 @@ def test_an_interrupted_run_goes_on_with_what_it_owes(project: Any) -> None:
 
 
 def test_what_is_owed_is_replayed_even_if_nothing_is_to_be_retried_any_more(project: Any) -> None:
-    project.write("own.py", OWN)
-    text = f"""
-        topology: owing
-        epoch: {{max_tuples: 50}}
-        sources:
-          numbers: {numbers(100)}
-        operators:
-          own: {{from: numbers, custom: "own:fails_so_often", emits: "number bigint, third bigint", on_error: retry(5),
-                 with: {{times: 1000}}}}
-        sinks:
-          out: {{from: own, file: out/out.jsonl}}
-        """
-    run = project.started(project.topology(text))
-    run.wait(lambda snapshot: run.stop() if snapshot.epoch >= 2 else None)
-    assert len(received(project)) < 100
+    stopped_while_it_owes(project, times=1000)
     (project.folder / "calls").rename(project.folder / "old-calls")
-    mended = project.topology(text.replace("retry(5)", "fail").replace("times: 1000", "times: 0"))
-    assert project.run(mended).ended
-    assert received(project) == list(range(100))
+    assert project.run(project.topology(failing_so_often(0, "fail"))).ended
+    assert received(project) == list(range(200))

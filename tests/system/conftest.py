@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +14,8 @@ from typing import Any
 
 import pytest
 
-PENSTOCK = Path(sys.executable).with_name("penstock")
-PATIENCE_SECONDS = 240
-"""A slow machine is no failure; a process that hangs is."""
+from .penstock_command import PATIENCE_SECONDS, PENSTOCK
+from .readings import Output, Project, undisturbed_output
 
 Penstock = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -34,6 +32,17 @@ def penstock(tmp_path: Path) -> Penstock:
             stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_SECONDS, check=False)
 
     return run
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project.new(tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Output:
+    """What a run of a `project` leaves that nobody disturbs."""
+    return undisturbed_output(tmp_path_factory.mktemp("undisturbed"))
 
 
 class Following:

@@ -7,14 +7,14 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from .conftest import PATIENCE_SECONDS, PENSTOCK
+from ..waiting import wait_until
+from .penstock_command import PATIENCE_SECONDS, PENSTOCK
 
 EPOCHS = 24
 ROWS_IN_EPOCH = 5
@@ -137,15 +137,12 @@ class Running:
         lines = self._said.read_text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not condition():
-            assert self._process.poll() is None, f"it ended before {what}: {self.errors}"
-            assert time.monotonic() < deadline, f"it waited in vain until {what}: {self._said.read_text()[-500:]}"
-            time.sleep(0.02)
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for something that it does before it ends."""
+        wait_until(condition, PATIENCE_SECONDS, lambda: self._process.poll() is None, self._last_words)
 
     def until_epoch(self, epoch: int) -> None:
-        self.until(lambda: self._project.epoch >= epoch, f"epoch {epoch} was committed")
+        self.until(lambda: self._project.epoch >= epoch)
 
     def signal(self, number: int) -> None:
         """To the process alone, as `kill` does."""
@@ -163,3 +160,6 @@ class Running:
     def finish(self) -> int:
         """Its exit code, when it has ended by itself."""
         return self._process.wait(timeout=PATIENCE_SECONDS)
+
+    def _last_words(self) -> str:
+        return f"{self.errors}\n{self._said.read_text()[-500:]}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-PENSTOCK = Path(sys.executable).with_name("penstock")
+from .penstock_command import PENSTOCK
+
 PATIENCE_SECONDS = 900
 """A dozen starts of Spark on a busy machine; alone it takes about two minutes."""
 

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
-from pathlib import Path
 
-import pytest
-
-from .readings import EPOCHS, ROWS_IN_EPOCH, TOPOLOGY, Output, Project, undisturbed_output
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Output:
-    return undisturbed_output(tmp_path_factory.mktemp("undisturbed"))
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project.new(tmp_path / "project")
+from .readings import EPOCHS, ROWS_IN_EPOCH, TOPOLOGY, Output, Project
 
 
 def test_however_a_run_is_ended_the_next_start_goes_on(project: Project, undisturbed: Output) -> None:
@@ -101,18 +89,19 @@ def test_a_changed_topology_goes_on_where_its_state_fits_and_is_refused_where_it
     assert {json.loads(line)["count"] for line in output["counts"]} == {1}
 
 
-def test_a_damaged_newest_entry_of_sparks_logs_is_mended(project: Project, undisturbed: Output) -> None:
+def test_a_damaged_newest_file_of_the_checkpoint_is_mended(project: Project, undisturbed: Output) -> None:
     said = []
-    for number, (log, left) in enumerate({"commits": "", "offsets": 'v1\n{"batchWatermarkMs":0,"bat'}.items()):
+    for number, pattern in enumerate(("commits/[0-9]*", "offsets/[0-9]*", "state/*/*/*.changelog")):
         with project.running() as run:
-            run.until_epoch(4 + 6 * number)
+            run.until_epoch(4 + 5 * number)
             run.signal_group(signal.SIGKILL)
             run.finish()
             said += run.events()
-        newest = max((project.state / "checkpoint" / log).glob("[0-9]*"), key=lambda path: int(path.name))
-        newest.write_text(left)
+        newest = max((project.state / "checkpoint").glob(pattern), key=lambda path: int(path.stem))
+        newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
     done = project.run()
     assert done.returncode == 0, done.stderr
-    assert "checkpoint/commits/" in str(said)
-    assert f"{newest} is damaged: that epoch is done again from the epoch log" in done.stderr
+    for log in ("commits", "offsets"):
+        assert f"checkpoint/{log}/" in str(said)
+    assert re.search(r"the state after epoch \d+ cannot be read: that epoch is done again", done.stderr)
     assert project.output() == undisturbed

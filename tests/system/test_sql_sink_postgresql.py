@@ -6,9 +6,8 @@ import datetime
 import json
 import math
 import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
@@ -27,6 +26,7 @@ from ..servers.postgresql import PASSWORD, PostgresServer, running_postgresql
 from ..unit.connectors.sink_conformance import Rows, SinkConformance, some_rows, stage
 from ..unit.connectors.test_sql_sink import batch_of, commit, rows_in, staged_files
 from ..unit.connectors.test_sql_sink_values import every_type, nested_values
+from ..waiting import wait_until
 
 PATIENCE_SECONDS = 120
 
@@ -69,13 +69,6 @@ HOLD_UP_ROW_1500 = (
     "IF NEW.id = 1500 THEN PERFORM pg_advisory_xact_lock(1500); END IF; RETURN NEW; END $$",
     "CREATE TRIGGER hold_up BEFORE INSERT ON counts FOR EACH ROW EXECUTE FUNCTION hold_up()")
 """A commit stops in the middle of its rows while somebody holds the lock 1500."""
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.02)
 
 
 class PostgresConformance(SinkConformance):
@@ -365,7 +358,8 @@ def test_a_server_that_dies_in_the_middle_of_a_commit_and_returns(
     with psycopg.connect(database) as holder:
         holder.execute("SELECT pg_advisory_lock(1500)")
         committing.start()
-        wait_until(lambda: query(database, "SELECT true FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
+        wait_until(lambda: query(database, "SELECT true FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"),
+                   PATIENCE_SECONDS)
         getattr(server, ending)()
         with suppress(psycopg.Error):
             holder.rollback()

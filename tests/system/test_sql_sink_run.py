@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ import psycopg
 import pytest
 
 from ..servers.postgresql import PASSWORD, PostgresServer, running_postgresql
-from .conftest import PATIENCE_SECONDS, PENSTOCK
+from ..waiting import wait_until
+from .penstock_command import PATIENCE_SECONDS, PENSTOCK
 
 TOPOLOGY = """\
 topology: NAME
@@ -57,11 +57,9 @@ def query(server: PostgresServer, statement: Any) -> list[Any]:
 
 def wait_for_epoch(server: PostgresServer, topology: str, epoch: int, alive: Callable[[], bool]) -> None:
     reached = f"SELECT 1 FROM penstock_epochs WHERE topology = '{topology}' AND sink = 'all' AND epoch >= {epoch}"
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while query(server, "SELECT to_regclass('penstock_epochs')") == [(None,)] or not query(server, reached):
-        assert alive(), f"it ended before epoch {epoch}"
-        assert time.monotonic() < deadline, f"it never came to epoch {epoch}"
-        time.sleep(0.05)
+    wait_until(
+        lambda: query(server, "SELECT to_regclass('penstock_epochs')") != [(None,)] and query(server, reached),
+        PATIENCE_SECONDS, alive)
 
 
 def test_a_server_killed_during_a_run_leaves_the_tables_of_an_undisturbed_run(

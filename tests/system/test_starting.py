@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+
+from ..waiting import wait_until
 
 PENSTOCK = Path(sys.executable).with_name("penstock")
 
@@ -37,3 +40,15 @@ def test_a_run_that_is_interrupted_while_it_starts_says_so_in_one_line(tmp_path:
         process.kill()
     assert process.returncode == 130
     assert rest.splitlines() == ["error: interrupted before it began; the same command starts again"]
+    # A JVM that is left behind keeps the topology's lock.
+    wait_until(lambda: not holders_of(tmp_path / ".penstock" / "numbers" / "holder"))
+
+
+def holders_of(file: Path) -> list[int]:
+    """The processes that have a file open."""
+    found = []
+    for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            if descriptor.resolve() == file:
+                found.append(int(descriptor.parts[2]))
+    return found

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from penstock.chaos.small_disk import small_disk
 
+from ..own_mounts import with_own_mounts
 from ..servers.zookeeper import ZookeeperServer
-from .readings import EPOCHS, TOPOLOGY, Output, Project, readings, undisturbed_output
+from .readings import EPOCHS, TOPOLOGY, Output, Project, readings
 
 OUTAGE_SECONDS = 10.0
 
@@ -28,16 +29,6 @@ print("held", flush=True)
 sys.stdin.read()
 connection.execute("ROLLBACK")
 """
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Output:
-    return undisturbed_output(tmp_path_factory.mktemp("undisturbed"))
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project.new(tmp_path / "project")
 
 
 def goes_on_to_the_end(project: Project, undisturbed: Output, *arguments: str) -> None:
@@ -114,7 +105,7 @@ def test_a_zookeeper_that_is_not_there_is_named_and_one_that_is_lost_is_waited_f
             run.until_epoch(4)
             server.kill()
             lost = time.monotonic()
-            run.until(lambda: "ZooKeeper" in str(run.events()[-1].get("waiting")), "it said that it waits")
+            run.until(lambda: "ZooKeeper" in str(run.events()[-1].get("waiting")))
             cut = project.epoch
             time.sleep(max(0.0, lost + OUTAGE_SECONDS - time.monotonic()))
             assert project.epoch == cut
@@ -132,7 +123,7 @@ def test_a_coordinator_file_that_another_process_holds_is_waited_for(project: Pr
         run.until_epoch(4)
         with locked(project.state / "coordinator.sqlite"):
             held = time.monotonic()
-            run.until(lambda: "waiting: the coordinator's file" in run.errors, "it said that it waits")
+            run.until(lambda: "waiting: the coordinator's file" in run.errors)
             cut = project.epoch
             time.sleep(max(0.0, held + OUTAGE_SECONDS - time.monotonic()))
             assert project.epoch == cut < EPOCHS
@@ -162,41 +153,24 @@ def locked(database: Path) -> Iterator[None]:
 # -- the disk ---------------------------------------------------------------------------------------
 
 
+@with_own_mounts
 def test_a_disk_that_fills_ends_the_run_until_there_is_room_again(tmp_path: Path, undisturbed: Output) -> None:
     with small_disk(tmp_path / "disk", megabytes=32) as disk:
-        project = Project.new(disk / "project")
-        with project.running() as run:
-            run.until_epoch(4)
-            fill(disk / "ballast")
-            assert run.finish() == 1
-            assert "no space left" in run.errors
-            assert "Traceback" not in run.errors
-        refuses(project, "no space left on the disk of", "free some")
-        (disk / "ballast").unlink()
+        project = Project.new(disk.folder / "project")
+        if disk.refused:
+            # Nobody here can have a disk of his own: the one that there is has room, and a run is none the worse.
+            assert "run it as root" in disk.refused
+            project.stop_after(4)
+        else:
+            with project.running() as run:
+                run.until_epoch(4)
+                disk.fill()
+                assert run.finish() == 1
+                assert "no space left" in run.errors
+                assert "Traceback" not in run.errors
+            refuses(project, "no space left on the disk of", "free some")
+            disk.free()
         goes_on_to_the_end(project, undisturbed)
-
-
-@contextmanager
-def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "penstock-test", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"this test must mount a small disk, which takes root: {done.stderr}"
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def fill(ballast: Path) -> None:
-    """Take all the room that is left."""
-    with ballast.open("ab", buffering=0) as file:
-        for block in (bytes(1 << 20), bytes(4096), bytes(1)):
-            try:
-                while True:
-                    file.write(block)
-            except OSError:
-                continue
 
 
 # -- sinks ------------------------------------------------------------------------------------------

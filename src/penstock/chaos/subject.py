@@ -10,6 +10,7 @@ from pathlib import Path
 from penstock.connectors.base import Place, SinkConnector, SourceConnector
 from penstock.connectors.registry import sink_connector, source_connector
 from penstock.errors import TopologyError
+from penstock.topology.dead_letters import DEAD_LETTERS, buries, dead_letter_sink
 from penstock.topology.model import FrozenOptions, Source, Topology
 
 _TUPLES_PER_CUT = 1_000_000
@@ -34,21 +35,18 @@ class Subject:
     """What a user should know of how the topology was prepared."""
 
 
-def prepare(topology: Topology, sets: Mapping[str, str], kills: int, settable: bool = True) -> Subject:
+def prepare(topology: Topology, sets: Mapping[str, str], kills: int) -> Subject:
     """Cut the input into enough epochs for `kills` kills; raises TopologyError for input without end.
 
     Both runs must cut the same epochs, because what a running count delivers depends on them. So the size of an
-    epoch alone decides where it ends: intervals and rates are taken out. Where the file's values cannot be set
-    (`settable` false), its own are used.
+    epoch alone decides where it ends: intervals and rates are taken out.
     """
     tuples = {source.name: count_tuples(topology, source) for source in topology.sources}
     most = max(tuples.values(), default=0)
-    own = {key: value for key, value in _own_sets(topology, most, kills).items() if settable and key not in sets}
+    own = {key: value for key, value in _own_sets(topology, most, kills).items() if key not in sets}
     chosen = {**own, **sets}
     epochs = max(1, -(-most // int(own.get("epoch.max_tuples", topology.epoch.max_tuples))))
-    notes = [] if settable else ["values of a Python topology cannot be set: its own epoch settings were used"]
-    if any(source.on_malformed == "dead-letter" for source in topology.sources):
-        notes.append("dead letters were not compared")
+    notes = []
     if epochs <= kills:
         notes.append(f"the input of {most:,} tuples makes only {epochs} epochs; more tuples would test more")
     return Subject(
@@ -92,6 +90,10 @@ def comparable_sinks(topology: Topology, folder: Path) -> tuple[dict[str, SinkCo
             f"({', '.join(f'{item.name}: {item.kind}' for item in topology.sinks)}); "
             "add one that does, for example `kept: {from: …, file: out/kept.jsonl}`"
         )
+    if buries(topology):
+        letters = sink_connector(dead_letter_sink(topology), _place(topology, DEAD_LETTERS)).redirected(folder)
+        assert letters is not None
+        found[DEAD_LETTERS] = letters
     return found, left_out
 
 

@@ -95,7 +95,7 @@ def chaos(
     path = topology_path(file)
     path = (find_topology_file(path) or path) if path.is_dir() else path
     blows = kills + (len(DEEP) if deep else 0)
-    subject = prepare(topology, parse_sets(sets), blows, settable=path.suffix != ".py")
+    subject = prepare(topology, parse_sets(sets), blows)
     comparable_sinks(topology, Path(tempfile.gettempdir()))
     settings = Settings(kills, random.randrange(10_000) if seed is None else seed, deep, tuple(ignore or ()))
     arguments = ["run", str(path), *(part for item in subject.sets for part in ("--set", item))]

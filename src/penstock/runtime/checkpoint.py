@@ -1,12 +1,13 @@
 """Look after Spark's checkpoint before a start: what a crash, or a damaged disk, left half written.
 
 The epoch log is the truth about epochs. So an entry of Spark's own logs that cannot be read may simply go: Spark asks
-again, and is told the same epoch.
+again, and is told the same epoch. State that cannot be read is computed again in the same way.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from penstock.spark.epoch_source import offset_epoch
 
 _LOGS = {"offsets": 3, "commits": 2}
 """How many lines an entry has at least: a version, a line of Spark's own, and an offset for each source."""
+
+_STATE_FILE = re.compile(r"(\d+)(?:_[^.]*)?\.(?:delta|changelog|zip|snapshot)")
+"""A file of one version of the state."""
 
 
 def newest_epoch(checkpoint: Path) -> EpochRecord | None:
@@ -35,6 +39,30 @@ def mend(checkpoint: Path, say: Callable[[str], None]) -> None:
     for commit in _entries(checkpoint / "commits"):
         if int(commit.name) > newest:
             commit.unlink()
+
+
+def rewind(checkpoint: Path) -> int | None:
+    """Forget the last committed micro-batch and all that it wrote, so that it is done again from the epoch log.
+
+    For state that cannot be read: what its epoch wrote is thrown away, and computed again from the state before.
+    Returns the epoch that is done again; None when there is nothing to go back to.
+    """
+    commits = _entries(checkpoint / "commits")
+    if not commits:
+        return None
+    again = int(commits[-1].name)
+    record = next(entry for entry in _entries(checkpoint / "offsets") if int(entry.name) == again)
+    epoch = offset_epoch(record.read_text().splitlines()[2])[0]
+    commits[-1].unlink()
+    for entry in _entries(checkpoint / "offsets"):
+        if int(entry.name) > again:
+            entry.unlink()
+    for file in (checkpoint / "state").rglob("*"):
+        version = _STATE_FILE.fullmatch(file.name)
+        # The state after micro-batch n is version n + 1.
+        if version is not None and int(version[1]) > again:
+            file.unlink()
+    return epoch
 
 
 def _entries(folder: Path) -> list[Path]:

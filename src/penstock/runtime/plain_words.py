@@ -16,6 +16,11 @@ _STATE = re.compile(r"CANNOT_LOAD_STATE_STORE|CANNOT_RESTORE|/checkpoint/state/|
 _MEMORY = re.compile(r"OutOfMemoryError|GC overhead limit exceeded")
 
 
+def is_about_state(story: str) -> bool:
+    """Whether an epoch failed because the operators' state could not be read."""
+    return _STATE.search(story) is not None and not _NO_SPACE.search(story) and not _MEMORY.search(story)
+
+
 def in_plain_words(story: str, epoch: int, checkpoint: Path, log: Path) -> PenstockError:
     """The error to show for an epoch that failed with the stack trace `story`, which is kept in `log`."""
     rest = f"\n  the whole story is in {log}"
@@ -27,7 +32,7 @@ def in_plain_words(story: str, epoch: int, checkpoint: Path, log: Path) -> Penst
             "epoch.max_tuples" + rest
         )
     cause = root_cause(story)
-    if _STATE.search(story):
+    if is_about_state(story):
         return DeliveryError(
             f"epoch {epoch} failed: the operators' state in {checkpoint / 'state'} cannot be read ({cause}): put back "
             "what was lost or damaged there, or start anew with --fresh" + rest

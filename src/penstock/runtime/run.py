@@ -30,7 +30,7 @@ from penstock.plan.small_epochs import output_is_bounded, sources_to_read_ahead
 from penstock.runtime import checkpoint, compatibility
 from penstock.runtime.committer import Committer
 from penstock.runtime.metrics import OperatorCounts
-from penstock.runtime.plain_words import full_disk_in_plain_words, in_plain_words, jvm_gone
+from penstock.runtime.plain_words import full_disk_in_plain_words, in_plain_words, is_about_state, jvm_gone
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.tuple_failures import TupleFailures
@@ -44,9 +44,12 @@ from penstock.spark.session import SessionSettings, cores_of, default_master, pr
 from penstock.spark.signals import Signals
 from penstock.spark.staging import STAGED_SCHEMA, StagingStage
 from penstock.spark.warm_up import warm_up
-from penstock.topology.model import FrozenOptions, Sink, StreamRef, Topology
+from penstock.topology.dead_letters import buries, dead_letter_sink
+from penstock.topology.model import Topology
 
 _POLL_SECONDS = 0.05
+_MOST_REWINDS = 3
+"""How many epochs a run goes back when their state cannot be read, before it asks the user."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,8 @@ class Run:
         self._resources = ExitStack()
         """What must be let go of at the end, last taken first."""
         self._stopping = False
+        self._rewinds = 0
+        self._say: Callable[[str], None] = lambda _: None
         self._lock: int | None = None
         self._replays = topology.retries
         """Whether any tuple may have to be replayed: one of this run, or one that an earlier run still owes."""
@@ -122,6 +127,7 @@ class Run:
         say: Callable[[str], None],
         show: Callable[[EpochRows], None] | None,
     ) -> None:
+        self._say = say
         self._prepare_state(say)
         self._sources = self._make_sources()
         newest = checkpoint.newest_epoch(self.state.checkpoint)
@@ -233,14 +239,13 @@ class Run:
     def _open_sinks(self, show: Callable[[EpochRows], None] | None) -> None:
         fresh = self.resumed_from == 0
         self._make_sinks(show)
-        letters = self.topology.dead_letters or f"dead-letters/{self.topology.name}.jsonl"
-        burial = Sink("dead-letters", StreamRef(""), "file", FrozenOptions(file=letters, format="json"))
+        burial = dead_letter_sink(self.topology)
         self._dead_letters = sink_connector(burial, self._place(burial.name))
         if self.settings.scratch is not None:
             self._dead_letters = self._dead_letters.redirected(self.settings.scratch) or self._dead_letters
         for sink in self._sinks.values():
             sink.open(fresh)
-        if self._failures.buries or any(source.on_malformed == "dead-letter" for source in self.topology.sources):
+        if buries(self.topology):
             self._dead_letters.open(fresh)
 
     def _state_partitions(self) -> int:
@@ -335,6 +340,8 @@ class Run:
             # Fractions of a second work, whatever the annotation says.
             terminated = self._query.awaitTermination(_POLL_SECONDS)  # type: ignore[arg-type]
         except PySparkException as error:
+            if self._rewound(error):
+                return False
             raise self._in_user_terms(error) from error
         except (Py4JError, ConnectionError) as error:
             raise jvm_gone(self.state.committed().epoch, self.state.logs / "workers.log") from error
@@ -347,6 +354,20 @@ class Run:
             status = self._query.status
             return not status["isTriggerActive"] or not status["isDataAvailable"]
         return False
+
+    def _rewound(self, error: PySparkException) -> bool:
+        """Whether state that could not be read was thrown away, and its epoch is being done again."""
+        damaged = is_about_state(f"{error}\n{self._committer.failure}")
+        if not damaged or self._committer.last_batch >= 0 or self._rewinds == _MOST_REWINDS:
+            return False
+        epoch = checkpoint.rewind(self.state.checkpoint)
+        if epoch is None:
+            return False
+        self._rewinds += 1
+        self._say(f"the state after epoch {epoch} cannot be read: that epoch is done again from the epoch log")
+        self._spark.streams.removeListener(self._counts)
+        self._query = self._start_query(self._spark)
+        return True
 
     def _commit_logged(self, batch_id: int) -> bool:
         return (self.state.checkpoint / "commits" / str(batch_id)).exists()

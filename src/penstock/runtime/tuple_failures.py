@@ -23,7 +23,7 @@ from penstock.epochs.sequence import anchor_of
 from penstock.errors import CoordinationError, DeliveryError
 from penstock.spark.epoch_job import StagedBySink
 from penstock.spark.failures import Dropped, Failure, collect_failures, forget_failures, leave_out
-from penstock.topology.model import Custom, ErrorKind, OnError, Topology
+from penstock.topology.model import Custom, OnError, Topology
 
 MAX_ROUNDS = 8
 """How often an epoch's job is run before its code counts as failing by chance."""
@@ -66,11 +66,6 @@ class TupleFailures:
         """By operator, for those that let a tuple fail."""
         custom = (op for op in self.topology.operators if isinstance(op, Custom))
         return {op.name: op.on_error for op in custom if op.tolerates}
-
-    @property
-    def buries(self) -> bool:
-        """Whether any tuple may end among the dead letters."""
-        return any(on_error.kind is not ErrorKind.DROP for on_error in self.on_error.values())
 
     def settle(
         self,

@@ -197,6 +197,18 @@ def _ignoring_sigterm() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Put a Ctrl-C off until the end: a JVM that nobody has connected to yet would be left behind, and hang."""
+    asked = threading.Event()
+    with _handler_kept(signal.SIGINT):
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, lambda number, frame: asked.set())
+        yield
+    if asked.is_set():
+        raise KeyboardInterrupt
+
+
 def _redirect_gateway(conf: SparkConf, log: Path, lock: int | None) -> None:
     """Launch the JVM with its output in a file: what workers print must not disturb ours.
 
@@ -206,7 +218,7 @@ def _redirect_gateway(conf: SparkConf, log: Path, lock: int | None) -> None:
     if SparkContext._gateway is not None:
         return
     kept = () if lock is None else (lock,)
-    with log.open("ab") as file, _ignoring_sigterm():
+    with log.open("ab") as file, _ignoring_sigterm(), _interrupted_later():
         gateway = launch_gateway(  # type: ignore[no-untyped-call]
             conf, popen_kwargs={"stdout": file, "stderr": file, "pass_fds": kept}
         )

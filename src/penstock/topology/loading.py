@@ -13,6 +13,7 @@ from penstock.errors import TopologyError
 from penstock.topology.catalogue import Catalogue
 from penstock.topology.dadstorm import read_dadstorm
 from penstock.topology.model import Location, Topology
+from penstock.topology.model_overrides import override
 from penstock.topology.problems import Problem
 from penstock.topology.yaml_reader import read_topology
 
@@ -48,8 +49,6 @@ def load_topology(
 
 def _load_python(path: Path, overrides: Mapping[str, str]) -> tuple[Topology | None, list[Problem]]:
     here = Location(str(path))
-    if overrides:
-        return None, [Problem(here, "--set changes YAML topologies; change the Python file instead")]
     sys.path.insert(0, str(path.parent.absolute()))
     try:
         # Named like the module that workers will import it as: its functions are found there.
@@ -66,4 +65,5 @@ def _load_python(path: Path, overrides: Mapping[str, str]) -> tuple[Topology | N
     topology = names.get("topology")
     if not isinstance(topology, Topology):
         return None, [Problem(here, "no variable 'topology' that holds a Topology", "topology = Topology(…)…")]
-    return topology.with_folder(path.parent), []
+    topology, problems = override(topology.with_folder(path.parent), overrides)
+    return (None if problems else topology), problems

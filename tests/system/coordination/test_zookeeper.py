@@ -19,7 +19,7 @@ from ...servers.zookeeper import ZookeeperServer, zookeeper_server
 from ...unit.coordination.coordinator_conformance import patiently
 from ...unit.coordination.process_conformance import ProcessConformance
 from ...unit.coordination.process_surroundings import ProcessSurroundings
-from ...unit.coordination.waiting import wait_until
+from ...waiting import wait_until
 
 TTL_SECONDS = 2.0
 

@@ -83,7 +83,10 @@ class Driver:
         logged = self.state.checkpoint / "offsets"
         if any(file.read_text() != "whole" for file in logged.iterdir()):
             sys.exit("error: the offset log is damaged: put it back")
-        (logged / str(epoch)).write_text("whole")
+        # Whole or not at all, as Spark does it: a kill must not damage what only a disturbance may damage.
+        written = self.state.checkpoint / "entry"
+        written.write_text("whole")
+        written.replace(logged / str(epoch))
 
     def ask_worker(self, requests: int, answers: int, epoch: int) -> None:
         try:

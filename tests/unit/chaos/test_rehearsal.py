@@ -18,6 +18,8 @@ from penstock.errors import DeliveryError
 from penstock.topology.loading import load_topology
 from penstock.topology.model import Delivery
 
+from ...own_mounts import with_own_mounts
+
 FAKE = Path(__file__).with_name("fake_run.py")
 
 
@@ -61,6 +63,7 @@ def test_a_topology_that_fails_undisturbed_is_an_error(project: Path) -> None:
         rehearsed(project, "failing")
 
 
+@with_own_mounts
 def test_a_deep_rehearsal_leaves_no_mount_and_keeps_what_was_written(project: Path) -> None:
     report = rehearsed(project, kills=1, deep=True)
     outcomes = {strike.disturbance.act.name: strike.outcome for strike in report.disturbed.strikes}

@@ -8,6 +8,8 @@ import pytest
 
 from penstock.chaos.small_disk import small_disk
 
+from ...own_mounts import with_own_mounts
+
 
 @pytest.fixture
 def cannot_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,22 +20,27 @@ def cannot_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(mount.parent), prepend=os.pathsep)
 
 
+@with_own_mounts
 def test_a_full_disk_takes_nothing_until_it_is_freed(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 1) as disk:
-        if disk.refused:
-            pytest.skip(disk.refused)
+        assert os.path.ismount(disk.folder) == (not disk.refused)
         (disk.folder / "before").write_text("kept")
-        disk.fill()
-        with pytest.raises(OSError) as caught, (disk.folder / "more").open("w") as more:
-            more.write("x" * 5000)
-        assert caught.value.errno == errno.ENOSPC
-        disk.free()
+        if disk.refused:
+            assert "run it as root" in disk.refused
+        else:
+            disk.fill()
+            with pytest.raises(OSError) as caught, (disk.folder / "more").open("w") as more:
+                more.write("x" * 5000)
+            assert caught.value.errno == errno.ENOSPC
+            disk.free()
         (disk.folder / "after").write_text("x" * 5000)
     assert not os.path.ismount(tmp_path / "disk")
+    assert [path.name for path in tmp_path.iterdir()] == ["disk"]
     assert (tmp_path / "disk/before").read_text() == "kept"
     assert (tmp_path / "disk/after").stat().st_size == 5000
 
 
+@with_own_mounts
 def test_a_failure_inside_leaves_no_mount_behind(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), small_disk(tmp_path / "disk", 1):
         raise KeyboardInterrupt

@@ -66,13 +66,6 @@ def test_a_rate_does_not_decide_where_epochs_end(folder: Path) -> None:
     assert (again.epoch.max_tuples, again.epoch.interval) == (4, 0)
 
 
-def test_a_topology_whose_values_cannot_be_set_keeps_its_own(folder: Path) -> None:
-    subject = prepare(topology(folder, sets={"epoch.max_tuples": "10"}), {}, kills=5, settable=False)
-    assert subject.sets == ()
-    assert subject.epochs == 100
-    assert "cannot be set" in subject.notes[0]
-
-
 @pytest.mark.parametrize(("source", "said"), [
     ('{file: visits.csv, follow: true, schema: "user string"}', "--set sources.visits.follow=false"),
     ("{generator: {id: sequence}}", "--set sources.visits.count=10000"),

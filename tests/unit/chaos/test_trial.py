@@ -11,6 +11,8 @@ from penstock.chaos.small_disk import ordinary_disk, small_disk
 from penstock.chaos.trial import Outcome, Scene, Step, Strike, Trial, Ways, next_step
 from penstock.epochs.moments import Moment
 
+from ...own_mounts import with_own_mounts
+
 FAKE = Path(__file__).with_name("fake_run.py")
 
 
@@ -123,15 +125,19 @@ def test_damage_that_cannot_be_done_is_told(tmp_path: Path) -> None:
     assert [strike.outcome.partition(":")[0] for strike in outcome.strikes] == ["not done", "not done"]
 
 
+@with_own_mounts
 def test_a_run_whose_disk_is_full_must_say_so(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 1) as disk:
-        if disk.refused:
-            pytest.skip(disk.refused)
         outcome = Trial(ways("12"), disk, tmp_path).run([Disturbance(1, Act.FILL_DISK, 4)])
     assert outcome.ended
-    # The stand-in only leaves a stack trace.
-    assert "with its disk full the run ended without a clear error" in outcome.troubles[0]
-    assert "No space left on device" in outcome.troubles[0]
+    assert rows(tmp_path) == list(range(1, 13))
+    if disk.refused:
+        assert (outcome.strikes[0].outcome, outcome.starts) == (f"not done: {disk.refused}", 1)
+        assert outcome.troubles == ()
+    else:
+        # The stand-in only leaves a stack trace.
+        assert "with its disk full the run ended without a clear error" in outcome.troubles[0]
+        assert "No space left on device" in outcome.troubles[0]
 
 
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:

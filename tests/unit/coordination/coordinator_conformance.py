@@ -16,8 +16,8 @@ from penstock.coordination.election import Election
 from penstock.coordination.lease import Lease
 from penstock.errors import CoordinationError
 
+from ...waiting import wait_until
 from .other_process import increment
-from .waiting import wait_until
 
 Answer = TypeVar("Answer")
 
@@ -235,19 +235,19 @@ class CoordinatorConformance:
     def test_a_session_that_expires_is_noticed(
         self, coordinator: Coordinator, other: Coordinator, surroundings: Surroundings
     ) -> None:
-        losses: list[str] = []
-        coordinator.on_expired(lambda: losses.append("lost"))
+        losses = Told()
+        coordinator.on_expired(losses)
         coordinator.create_ephemeral("replicas/a", "first")
         coordinator.create_if_absent("durable", "stays")
         surroundings.expire(coordinator)
-        wait_until(lambda: losses)
+        wait_until(lambda: losses.times)
         wait_until(lambda: other.get("replicas/a") is None)
-        assert losses == ["lost"]
+        assert losses.times == 1
         assert coordinator.get("durable") == "stays"
         assert patiently(lambda: coordinator.create_ephemeral("replicas/a", "second")) == "second"
         assert other.get("replicas/a") == "second"
         surroundings.expire(coordinator)
-        wait_until(lambda: len(losses) == 2)
+        wait_until(lambda: losses.times == 2)
 
     # -- away and back ---------------------------------------------------------------------------
 
@@ -279,8 +279,8 @@ class CoordinatorConformance:
     def test_a_short_absence_costs_no_ephemeral_entry(
         self, coordinator: Coordinator, other: Coordinator, surroundings: Surroundings
     ) -> None:
-        losses: list[str] = []
-        coordinator.on_expired(lambda: losses.append("lost"))
+        losses = Told()
+        coordinator.on_expired(losses)
         coordinator.create_ephemeral("replicas/a", "here")
         surroundings.go_away()
         with pytest.raises(CoordinationError):
@@ -288,7 +288,7 @@ class CoordinatorConformance:
         surroundings.come_back()
         assert patiently(lambda: other.get("replicas/a")) == "here"
         assert patiently(lambda: coordinator.create_ephemeral("replicas/a", "again")) == "here"
-        assert losses == []
+        assert losses.times == 0
 
     def test_closing_while_it_is_away_raises_nothing(self, surroundings: Surroundings) -> None:
         coordinator = surroundings.connect()

@@ -7,9 +7,9 @@ import time
 from penstock.coordination.base import Coordinator
 from penstock.coordination.election import Election
 
+from ...waiting import wait_until
 from .coordinator_conformance import CoordinatorConformance
 from .process_surroundings import ProcessSurroundings
-from .waiting import wait_until
 
 
 class ProcessConformance(CoordinatorConformance):

@@ -12,8 +12,8 @@ from pathlib import Path
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 
+from ...waiting import PATIENCE_SECONDS
 from .coordinator_conformance import Surroundings
-from .waiting import PATIENCE_SECONDS
 
 _PROGRAM = Path(__file__).with_name("other_process.py")
 

@@ -11,7 +11,7 @@ from penstock.coordination.lease import Holding
 from penstock.coordination.memory import MemoryCoordinator, MemoryStore
 from penstock.errors import CoordinationError
 
-from .waiting import wait_until
+from ...waiting import wait_until
 
 TTL = 0.4
 

@@ -7,8 +7,8 @@ import pytest
 from penstock.coordination.base import Coordinator
 from penstock.coordination.memory import MemoryCoordinator, MemoryStore
 
+from ...waiting import wait_until
 from .coordinator_conformance import CoordinatorConformance, Surroundings
-from .waiting import wait_until
 
 
 class MemoryOwner:

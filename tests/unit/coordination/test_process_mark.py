@@ -5,7 +5,7 @@ import sys
 
 from penstock.coordination.process_mark import is_gone, mark_of_this_process
 
-from .waiting import wait_until
+from ...waiting import wait_until
 
 
 def test_this_process_is_not_gone() -> None:

@@ -14,9 +14,9 @@ from penstock.coordination.base import Coordinator
 from penstock.coordination.sqlite import SqliteCoordinator
 from penstock.errors import CoordinationError
 
+from ...waiting import wait_until
 from .process_conformance import ProcessConformance
 from .process_surroundings import ProcessSurroundings
-from .waiting import wait_until
 
 
 class SqliteSurroundings(ProcessSurroundings):

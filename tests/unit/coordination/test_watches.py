@@ -4,7 +4,7 @@ import threading
 
 from penstock.coordination.watches import Watches
 
-from .waiting import wait_until
+from ...waiting import wait_until
 
 
 def test_a_change_during_a_call_leads_to_another_call() -> None:

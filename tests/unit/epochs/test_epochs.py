@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
 
 from penstock.coordination.memory import MemoryCoordinator
@@ -10,27 +7,7 @@ from penstock.epochs.cutter import cut_next_epoch
 from penstock.epochs.log import EpochLog
 from penstock.epochs.record import EpochRecord
 
-
-@dataclass(frozen=True)
-class Answer:
-    end: dict[str, Any]
-    tuples: int
-    ended: bool
-    backlog: int = 0
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A source of so many rows; `grows` when more may come."""
-
-    available: int
-    grows: bool = False
-
-    def cut(self, start: dict[str, Any], limit: int) -> Answer:
-        end = min(start["row"] + limit, self.available)
-        ended = end == self.available and not self.grows
-        return Answer({"row": end}, end - start["row"], ended, self.available - end)
-
+from .counted_rows import Rows
 
 START = {"a": {"row": 0}, "b": {"row": 0}}
 
@@ -64,24 +41,15 @@ def test_the_first_proposal_of_an_epoch_is_the_agreed_one() -> None:
     assert log.get(2) is None
 
 
-def test_old_records_can_be_forgotten() -> None:
+@pytest.mark.parametrize(("slowest", "kept", "left"), [(10, 2, range(9, 12)), (2, 0, range(3, 12))])
+def test_old_records_are_forgotten_but_for_what_the_slowest_replica_needs(slowest: int, kept: int, left: range) -> None:
     log = EpochLog(MemoryCoordinator())
     for epoch in range(1, 12):
         log.propose(EpochRecord(epoch, 0, {}, {}))
     log.note_progress("0", 11)
-    log.note_progress("1", 10)
-    log.forget_unneeded(kept=2)
-    assert log.agreed() == [9, 10, 11]
-
-
-def test_records_stay_while_a_slow_replica_needs_them() -> None:
-    log = EpochLog(MemoryCoordinator())
-    for epoch in range(1, 12):
-        log.propose(EpochRecord(epoch, 0, {}, {}))
-    log.note_progress("0", 11)
-    log.note_progress("1", 2)
-    log.forget_unneeded(kept=0)
-    assert log.agreed() == list(range(3, 12))
+    log.note_progress("1", slowest)
+    log.forget_unneeded(kept=kept)
+    assert log.agreed() == list(left)
 
 
 def test_an_idle_source_gives_an_epoch_only_when_a_tick_is_due() -> None:

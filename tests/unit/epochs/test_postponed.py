@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +13,8 @@ from penstock.epochs.log import EpochLog
 from penstock.epochs.postponed import Late, Origin, Postponed, Span, back_off, replays_in
 from penstock.epochs.record import EpochRecord
 from penstock.epochs.sequence import Anchor
+
+from .counted_rows import Rows
 
 SPAN = Span({"row": 0}, {"row": 10}, 2)
 
@@ -65,24 +64,6 @@ def test_tuples_are_replayed_in_the_epoch_that_they_are_due_in() -> None:
 
 
 # -- the cutter ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Answer:
-    end: dict[str, Any]
-    tuples: int
-    ended: bool
-    backlog: int = 0
-
-
-@dataclass(frozen=True)
-class Rows:
-    available: int
-    grows: bool = False
-
-    def cut(self, start: dict[str, Any], limit: int) -> Answer:
-        end = min(start["row"] + limit, self.available)
-        return Answer({"row": end}, end - start["row"], end == self.available and not self.grows)
 
 
 def cut(epoch: int, row: int, log: list[Postponed] | None, grows: bool = False) -> EpochRecord | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.epochs.record import EpochRecord
-from penstock.runtime.checkpoint import mend, newest_epoch
+from penstock.runtime.checkpoint import mend, newest_epoch, rewind
 
 from .offset_log import write_commit, write_offsets
 
@@ -116,3 +116,27 @@ def test_drafts_and_checksums_are_no_entries(tmp_path: Path) -> None:
         (checkpoint / "offsets" / name).write_bytes(b"\0")
     assert mended(checkpoint) == []
     assert newest_epoch(checkpoint) == record(11)
+
+
+def with_state(checkpoint: Path, names: list[str]) -> Path:
+    folder = checkpoint / "state" / "0" / "1"
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).write_text("state")
+    return folder
+
+
+def test_rewinding_forgets_the_last_committed_batch_and_what_it_wrote(tmp_path: Path) -> None:
+    checkpoint = checkpoint_of(tmp_path, 12)
+    write_offsets(checkpoint, 12, record(22))
+    state = with_state(checkpoint, ["9.zip", "11.changelog", "12.changelog", "12_ab-cd.zip", "13.delta", "000017.sst"])
+    assert rewind(checkpoint) == 21
+    assert entries(checkpoint, "commits") == list(range(11))
+    assert entries(checkpoint, "offsets") == list(range(12))
+    assert sorted(file.name for file in state.iterdir()) == ["000017.sst", "11.changelog", "9.zip"]
+
+
+def test_rewinding_again_goes_back_further_until_there_is_nothing(tmp_path: Path) -> None:
+    checkpoint = checkpoint_of(tmp_path, 2)
+    assert [rewind(checkpoint), rewind(checkpoint), rewind(checkpoint)] == [11, 10, None]
+    assert entries(checkpoint, "offsets") == [0]

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-_PATIENCE_SECONDS = 30.0
+from ...waiting import PATIENCE_SECONDS, wait_until
 
 # Keeps a lock until it has a zygote, says where the launcher is, lets go of the lock, and waits to be ended.
 _PARENT = """\
@@ -74,7 +73,7 @@ class Parent:
 
     def run(self, *arguments: str, order: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.command(*arguments), input=f"{order}\n", capture_output=True, text=True, timeout=_PATIENCE_SECONDS,
+            self.command(*arguments), input=f"{order}\n", capture_output=True, text=True, timeout=PATIENCE_SECONDS,
             env=self.environment(**environment), cwd=self.modules, check=False)
 
     @contextmanager
@@ -135,13 +134,6 @@ def ended(pid: object) -> Callable[[], bool]:
 
 def descriptors_of(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "what was waited for did not come"
-        time.sleep(0.01)
 
 
 def test_a_module_gets_its_arguments_environment_and_folder(parent: Parent) -> None:
@@ -219,7 +211,7 @@ def test_a_child_holds_nothing_open_but_its_streams(parent: Parent) -> None:
 def test_several_modules_run_at_once(parent: Parent) -> None:
     with parent.running() as (first, _), parent.running() as (second, _):
         for launched, order in ((second, "5"), (first, "6")):
-            launched.communicate(f"{order}\n", timeout=_PATIENCE_SECONDS)
+            launched.communicate(f"{order}\n", timeout=PATIENCE_SECONDS)
             assert launched.returncode == int(order)
 
 
@@ -228,7 +220,7 @@ def test_killing_the_launcher_ends_its_child_and_no_other(parent: Parent, blow: 
     with parent.running() as (launched, said), parent.running() as (other, _):
         launched.send_signal(blow)
         wait_until(ended(said["pid"]))
-        other.communicate("9\n", timeout=_PATIENCE_SECONDS)
+        other.communicate("9\n", timeout=PATIENCE_SECONDS)
         assert other.returncode == 9
 
 
@@ -290,5 +282,5 @@ def test_without_its_zygote_the_launcher_is_the_real_python(tmp_path: Path) -> N
 def test_the_launcher_is_removed_when_its_parent_ends_in_peace(tmp_path: Path) -> None:
     with parent_of_a_zygote(tmp_path) as parent:
         assert Path(parent.launcher).exists()
-        parent.process.communicate("\n", timeout=_PATIENCE_SECONDS)
+        parent.process.communicate("\n", timeout=PATIENCE_SECONDS)
         assert not Path(parent.launcher).parent.exists()

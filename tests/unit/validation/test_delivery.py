@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from penstock.connectors.base import EVERY_GUARANTEE
-from penstock.connectors.registry import SINKS, catalogue
-from penstock.topology.loading import load_topology
-from penstock.validation import validate
+from penstock.connectors.registry import SINKS
+
+from .written_topology import problems_of
 
 OWN = """
 from penstock.connectors.base import EVERY_GUARANTEE, SinkConnector
@@ -22,35 +22,27 @@ class Careful(Careless):
 """
 
 
-def problems_of(folder: Path, delivery: str, sink: str) -> list[str]:
-    (folder / "own_sinks.py").write_text(OWN)
-    file = folder / "topology.yaml"
-    file.write_text(
-        f"topology: t\ndelivery: {delivery}\nsources:\n  s: {{generator: {{id: sequence}}, count: 3}}\n"
-        f"sinks:\n  out: {{from: s, {sink}}}\n"
-    )
-    topology, problems = load_topology(file, catalogue())
-    assert topology is not None
-    return [str(problem) for problem in (*problems, *validate(topology, catalogue()))]
+def refusals(folder: Path, delivery: str, sink: str) -> list[str]:
+    return problems_of(folder, OWN, delivery, f'sinks:\n  out: {{from: s, custom: "own:{sink}"}}')
 
 
 @pytest.mark.parametrize("delivery", ["at-most-once", "at-least-once"])
 def test_a_sink_of_ones_own_is_trusted_with_the_weaker_promises(tmp_path: Path, delivery: str) -> None:
-    assert problems_of(tmp_path, delivery, 'custom: "own_sinks:Careless"') == []
+    assert refusals(tmp_path, delivery, "Careless") == []
 
 
 def test_a_sink_that_does_not_claim_exactly_once_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    (problem,) = problems_of(tmp_path, "exactly-once", 'custom: "own_sinks:Careless"')
-    assert "topology.yaml:6: sink 'out': own_sinks:Careless cannot keep exactly-once" in problem
+    (problem,) = refusals(tmp_path, "exactly-once", "Careless")
+    assert "topology.yaml:6: sink 'out': own:Careless cannot keep exactly-once" in problem
     assert "file, sql, console, memory can; or set delivery: at-least-once" in problem
 
 
 def test_a_sink_that_claims_exactly_once_is_believed(tmp_path: Path) -> None:
-    assert problems_of(tmp_path, "exactly-once", 'custom: "own_sinks:Careful"') == []
+    assert refusals(tmp_path, "exactly-once", "Careful") == []
 
 
 def test_a_sink_class_that_is_not_there_is_a_problem_of_its_line(tmp_path: Path) -> None:
-    (problem,) = problems_of(tmp_path, "exactly-once", 'custom: "own_sinks:Caerful"')
+    (problem,) = refusals(tmp_path, "exactly-once", "Caerful")
     assert "topology.yaml:6: sink 'out'" in problem
     assert "Caerful" in problem
 

@@ -30,7 +30,6 @@ from penstock.topology.dadstorm.commands import Replicas, resolve_command
 from penstock.topology.dadstorm.data import count_fields, data_files_in, find_data_file
 from penstock.topology.dadstorm.lowering import lower
 from penstock.topology.dadstorm.operators import Declaration, declare, find_id
-from penstock.topology.dadstorm.overrides import override
 from penstock.topology.dadstorm.statements import Script, read_script
 from penstock.topology.dadstorm.streams import Wiring, find_columns, find_cycle, string_columns
 from penstock.topology.dadstorm.tokens import Section, Setting, Token
@@ -42,6 +41,7 @@ from penstock.topology.model import (
     Source,
     Topology,
 )
+from penstock.topology.model_overrides import override
 from penstock.topology.problems import Problem, suggest
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")

@@ -7,60 +7,19 @@ from pathlib import Path
 import pytest
 import sqlglot
 
-from penstock.topology.dadstorm import read_dadstorm_text
 from penstock.topology.model import (
     Count,
     Custom,
     Dup,
     Filter,
-    Operator,
     Route,
     RouteKind,
     Select,
     StreamRef,
-    Topology,
 )
-from penstock.topology.problems import Problem
 from penstock.topology.schema import parse_schema
 
-VISITS = '%% visitor, page, seconds\nann, "home", 4\nben, "shop", 12\n'
-ONCE = "rep_fact 1 routing random operator_spec"
-OP1_DOES = f"OP1 input_ops visits.dat {ONCE}"
-OP1 = (
-    "OP1 input_ops visits.dat rep_fact 2 routing random address tcp://a:1/op, tcp://a:2/op "
-    "operator_spec DUP\n"
-)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "visits.dat").write_text(VISITS)
-    return tmp_path
-
-
-def read(folder: Path, text: str) -> tuple[Topology | None, list[Problem]]:
-    return read_dadstorm_text(text, "visits.config", folder)
-
-
-def read_well(folder: Path, text: str) -> Topology:
-    """The topology of a text in which nothing is wrong or doubtful."""
-    topology, problems = read(folder, text)
-    assert [str(problem) for problem in problems] == []
-    assert topology is not None
-    return topology
-
-
-def only_operator(folder: Path, text: str) -> Operator:
-    (operator,) = read_well(folder, text).operators
-    return operator
-
-
-def errors(folder: Path, text: str) -> list[str]:
-    topology, problems = read(folder, text)
-    found = [str(problem) for problem in problems if problem.severity == "error"]
-    assert (topology is None) == bool(found)
-    return found
-
+from .visits import ONCE, OP1, OP1_DOES, VISITS, errors, only_operator, read, read_well
 
 # Sources
 
