@@ -8,6 +8,8 @@
     memory         Penstock's peak memory on larger and larger files
     epoch-log      what the epoch log costs, in SQLite and in ZooKeeper, against no log at all
     backlog        20 million tuples worked off in epochs of 200,000: speed, and memory from beginning to end
+    windows        10 million clicks over 100,000 keys in ten-minute windows
+    keyed-state    totals per key in custom code, against Spark's transformWithState (which needs pandas and protobuf)
 
 Every job runs in a process of its own, all contestants in turn, so that the noise of the machine hits all
 alike; the figures are medians. `tuned` is the hand-written job with Penstock's Spark settings, `default`
@@ -27,6 +29,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyspark
@@ -37,6 +40,8 @@ from penstock.spark.java import check_java
 CONTESTANTS = ("penstock", "tuned", "default")
 EPOCH_TUPLES = 200_000
 """The size of an epoch where memory is measured."""
+KEYED_TUPLES, KEYED_EPOCH, KEYED_KEYS = 2_000_000, 100_000, (26, 10_000, 100_000)
+WINDOW_KEYS, WINDOW_EPOCH_FILES = 100_000, 4
 GOALS_MS = {"sqlite": 10, "zookeeper": 15}
 
 Results = dict[str, Figures]
@@ -108,6 +113,31 @@ def backlog(options: argparse.Namespace) -> Results:
     return medians
 
 
+def windows(options: argparse.Namespace) -> Results:
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-data-") as folder:
+        made = [str(JOBS / "make_clicks.py"), folder, str(options.clicks), str(WINDOW_KEYS)]
+        subprocess.run([sys.executable, *made], check=True)
+        return against_spark("windows", options, folder, str(WINDOW_EPOCH_FILES))
+
+
+def keyed_state(options: argparse.Namespace) -> Results:
+    contestants = ["penstock"]
+    missing = [name for name in ("pandas", "google.protobuf") if find_spec(name.split(".")[0]) is None]
+    if missing:
+        print(f"  keyed-state: transform-with-state is left out, it needs {' and '.join(missing)}", file=sys.stderr)
+    else:
+        contestants.append("transform-with-state")
+    runs = {
+        f"{keys} keys {name}": partial(run_job, "keyed_state", name, str(KEYED_TUPLES), str(keys), str(KEYED_EPOCH))
+        for keys in KEYED_KEYS
+        for name in contestants
+    }
+    medians = in_turn("keyed-state", options.repeat, runs)
+    for name, figures in medians.items():
+        print(f"  {name:32} {figures['tuples_per_second']:>10,.0f} tuples/s in epochs of {KEYED_EPOCH:,}")
+    return medians
+
+
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "small-batch": small_batch,
     "throughput": throughput,
@@ -115,6 +145,8 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "memory": memory,
     "epoch-log": epoch_log,
     "backlog": backlog,
+    "windows": windows,
+    "keyed-state": keyed_state,
 }
 
 
@@ -174,6 +206,7 @@ def main() -> None:
         help="the files of memory, in megabytes: 250,500,1000,2000",
     )
     parser.add_argument("--tuples", type=int, default=20_000_000, help="the backlog")
+    parser.add_argument("--clicks", type=int, default=10_000_000, help="the tuples of windows")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there, too")
     options = parser.parse_args()
     if unknown := set(options.jobs) - set(BENCHMARKS):

@@ -14,11 +14,13 @@ import typer
 
 from penstock.cli.main import app
 from penstock.connectors.registry import catalogue
+from penstock.topology.aggregates import FUNCTIONS
 from penstock.topology.catalogue import Kind, Option, Role
 from penstock.topology.json_schema import json_schema
 from penstock.topology.routes import OTHER_NAMES
 from penstock.topology.schema import SIMPLE_TYPES
 from penstock.topology.values import needs_argument
+from penstock.topology.window import Window
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 
@@ -53,6 +55,8 @@ def kinds_page(role: Role) -> str:
     parts = [f"# {role.capitalize()}s\n", _GENERATED, f"{_INTRODUCTIONS[role]}\n"]
     for kind in catalogue().of(role):
         parts += [f"## {kind.name}\n", f"{kind.doc}{_state(kind)}\n", _kind_table(kind)]
+        if kind.name == Window.keyword:
+            parts += ["What `compute` takes, each with `as name`:\n", _functions_table()]
     return "\n".join(parts)
 
 
@@ -110,6 +114,10 @@ def _kind_table(kind: Kind) -> str:
     if kind.argument is not None:
         rows.insert(0, _option_row(f"{kind.name}:", kind.argument, required=needs_argument(kind)))
     return _table(("option", "type", "what", "default"), rows)
+
+
+def _functions_table() -> str:
+    return _table(("function", "what"), ([f"`{each.usage}`", each.doc] for each in FUNCTIONS.values()))
 
 
 def _option_row(label: str, option: Option, required: bool = False) -> list[str]:

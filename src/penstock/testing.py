@@ -6,7 +6,8 @@
         result = run_on(topology, lines=[{"level": "ERROR"}, {"level": "INFO"}])
         assert result.same("alerts", [{"level": "ERROR"}])
 
-Spark is started once and kept for the whole test session.
+Spark is started once and kept for the whole test session. An operator that has a key is tried without Spark, see
+`KeyedHarness`.
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ from penstock.connectors.console import as_json_line
 from penstock.connectors.memory import MemorySink
 from penstock.connectors.registry import source_connector
 from penstock.errors import TopologyError
+from penstock.keyed_harness import FailedTuple, KeyedHarness
 from penstock.runtime.progress import Snapshot
 from penstock.runtime.run import RunSettings, run_topology
 from penstock.spark.session import SessionSettings, default_master, start_session
 from penstock.topology.model import FrozenOptions, Sink, Source, Topology
+
+__all__ = ["FailedTuple", "KeyedHarness", "Result", "differences", "run_on", "shared_session"]
 
 Row = Mapping[str, Any]
 

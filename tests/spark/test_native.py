@@ -23,6 +23,10 @@ BUILT_IN: dict[str, Callable[[Stream], Stream]] = {
     "dup": lambda stream: stream.dup(route="shuffle"),
     "uniq": lambda stream: stream.uniq("user"),
     "count": lambda stream: stream.count("user").union(stream.count("user", emit="each", name="each")),
+    "window": lambda stream: stream.window("sliding(1 minute, 10s)", by="user", compute=[
+        "count() as n", "sum(page) as total", "avg(page) as mean", "min(page) as least", "max(page) as most",
+        "stddev(page) as spread", "percentile(page, 0.9) as p90", "approx_distinct(page) as pages",
+        "first(page) as entry", "last(page) as exit", "collect(page) as all", "top(3, page) as best"]),
     "union": lambda stream: stream.union(stream.filter("page > 1")),
 }
 

@@ -54,6 +54,31 @@ def test_the_example_orders_to_sql(example: Any, penstock: Any) -> None:
     assert bought == [("ann", 3), ("bob", 1), ("jürgen", 1)]
 
 
+def test_the_example_fraud(example: Any, penstock: Any) -> None:
+    folder = example("fraud")
+    done = penstock("run", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert sorted((row["card"], row["what"]) for row in json_lines(folder / "out/alerts.jsonl")) == [
+        ("4000-2", "blocked after 2 payments of 1380.00"),
+        ("4000-2", "freed"),
+        ("4000-2", "refused 3.50 at bakery"),
+        ("4000-2", "refused 650.00 at jeweller"),
+        ("4000-3", "blocked after 3 payments of 1072.10"),
+        ("4000-3", "freed"),
+        ("4000-3", "refused 50.00 at petrol"),
+    ]
+
+
+def test_the_example_orders_payments(example: Any, penstock: Any) -> None:
+    folder = example("orders-payments")
+    done = penstock("run", str(folder))
+    assert done.returncode == 0, done.stderr
+    settled = sorted((row["id"], row["in_full"]) for row in json_lines(folder / "out/settled.jsonl"))
+    assert settled == [(1, True), (2, True), (4, False), (5, None)]
+    overdue = sorted(json_lines(folder / "out/overdue.jsonl"), key=lambda row: row["id"])
+    assert overdue == [{"id": 3, "item": "tea", "price": 2.5}, {"id": 6, "item": "tea", "price": 2.5}]
+
+
 def test_the_example_word_count(example: Any, penstock: Any) -> None:
     folder = example("word-count")
     done = penstock("run", "--json", "--set", "epoch.max_tuples=400", cwd=folder)
@@ -103,6 +128,45 @@ def test_the_example_poison(example: Any, penstock: Any) -> None:
     assert (closed["error"], closed["attempts"], closed["at"]) == ("the account is closed", 4, "shop.py:26")
     assert "amounts=4995(5 failed) charged=4994(1 failed) total=8 charged=4994 total=8 retried 13" in done.stderr
     assert "done after 13 epochs" in done.stderr
+
+
+def test_the_example_acking(example: Any, penstock: Any) -> None:
+    folder = example("acking")
+    done = penstock("run", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == {"count": 299}
+    booked = sorted(json_lines(folder / "out/booked.jsonl"), key=lambda row: row["id"])
+    assert booked == [{"id": order, "receipt": f"R-{order}"} for order in range(300) if order != 250]
+    (lost,) = json_lines(folder / "out/dead-letters.jsonl")
+    assert (lost["operator"], lost["tuple"], lost["attempts"], lost["error"]) == (
+        "booked", {"id": 250}, 3, "not acked within 1 s")
+    assert "orders=300 booked=299(1 failed) total=4 booked=299 total=4 retried 5" in done.stderr
+
+
+def test_the_example_sessions(example: Any, penstock: Any) -> None:
+    folder = example("sessions")
+    done = penstock("run", str(folder))
+    assert done.returncode == 0, done.stderr
+    sessions = sorted((row["user"], row["window_start"][11:16], row["clicks"], row["pages"])
+                      for row in json_lines(folder / "out/sessions.jsonl"))
+    assert sessions == [
+        ("ann", "08:00", 4, ["/", "/shoes", "/shoes/red", "/basket"]), ("ann", "08:26", 1, ["/"]),
+        ("bob", "08:00", 2, ["/", "/hats"]), ("bob", "08:12", 2, ["/", "/basket"]), ("cem", "08:20", 1, ["/"])]
+    assert sorted(json.loads(line)["user"] for line in done.stdout.splitlines()) == ["ann", "bob"]
+    tested = penstock("test", str(folder))
+    assert tested.returncode == 0, tested.stdout
+
+
+def test_the_example_trending(example: Any, penstock: Any) -> None:
+    folder = example("trending")
+    done = penstock("run", str(folder))
+    assert done.returncode == 0, done.stderr
+    trending: dict[str, list[tuple[str, int]]] = {}
+    for row in json_lines(folder / "out/trending.jsonl"):
+        trending.setdefault(row["until"][11:16], []).append((row["tag"], row["posts"]))
+    assert trending == {
+        "08:01": [("spring", 2), ("rain", 1)], "08:02": [("spring", 3), ("football", 2), ("rain", 2)],
+        "08:03": [("football", 4), ("spring", 1), ("rain", 1)], "08:04": [("football", 2)]}
 
 
 def test_the_example_pure_python(example: Any, penstock: Any) -> None:

@@ -56,7 +56,7 @@ def prepare(topology: Topology, sets: Mapping[str, str], kills: int) -> Subject:
 
 def wanted_epochs(kills: int) -> int:
     """Enough that some epochs lie between two disturbances."""
-    return 3 * kills + 10
+    return 4 * kills + 10
 
 
 def count_tuples(topology: Topology, source: Source) -> int:

@@ -107,6 +107,8 @@ class LiveDisplay:
             notes.append(Text(f"{snapshot.lost:,} tuples of interrupted epochs were skipped", style="yellow"))
         if snapshot.retried:
             notes.append(Text(f"{snapshot.retried:,} times a tuple failed and was put off for later", style="yellow"))
+        if snapshot.late:
+            notes.append(Text(f"{snapshot.late:,} tuples came too late for their window", style="yellow"))
         return Group(head, *notes, table)
 
 
@@ -150,7 +152,8 @@ class PlainDisplay:
         lost = f" lost {snapshot.lost}" if snapshot.lost else ""
         waiting = f" waiting: {snapshot.waiting}" if snapshot.waiting else ""
         retried = f" retried {snapshot.retried}" if snapshot.retried else ""
-        return f"epoch {snapshot.epoch} lag {snapshot.backlog} {counts}{lost}{retried}{waiting}"
+        late = f" late {snapshot.late}" if snapshot.late else ""
+        return f"epoch {snapshot.epoch} lag {snapshot.backlog} {counts}{lost}{retried}{late}{waiting}"
 
 
 class JsonDisplay:
@@ -194,6 +197,7 @@ class JsonDisplay:
                 "failed": snapshot.failed,
                 "retried": snapshot.retried,
                 "lost": snapshot.lost,
+                "late": snapshot.late,
                 "waiting": snapshot.waiting,
                 **more,
             }

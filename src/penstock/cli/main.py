@@ -10,15 +10,20 @@ from typing import Annotated
 import typer
 
 from penstock import __version__
+from penstock.cli.backup import backup
 from penstock.cli.chaos import chaos
+from penstock.cli.checkpoint import checkpoint
 from penstock.cli.convert import convert
 from penstock.cli.epochs import epochs
 from penstock.cli.init import init
 from penstock.cli.listing import list_kinds
 from penstock.cli.plan import plan
+from penstock.cli.rescale import rescale
+from penstock.cli.restore import restore
 from penstock.cli.run import run
 from penstock.cli.schema import schema
 from penstock.cli.screen import fail
+from penstock.cli.state import state
 from penstock.cli.stopping import INTERRUPTED
 from penstock.cli.test import test
 from penstock.cli.validate import validate
@@ -39,6 +44,11 @@ app.command()(plan)
 app.command()(test)
 app.command()(chaos)
 app.command()(epochs)
+app.command()(checkpoint)
+app.command()(backup)
+app.command()(restore)
+app.command()(rescale)
+app.command()(state)
 app.command()(init)
 app.command()(convert)
 app.command("list")(list_kinds)

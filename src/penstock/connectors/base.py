@@ -189,6 +189,10 @@ class SinkConnector(abc.ABC):
         """The same sink writing into the scratch folder `folder`; None when it cannot. For rehearsals."""
         return None
 
+    def last_epoch(self) -> int | None:
+        """The last epoch that this sink has committed, -1 when there is none; None when it cannot tell."""
+        return None
+
     def read_back(self) -> Iterator[pa.RecordBatch] | None:
         """Everything committed so far, in order, so that two runs can be compared; None when it cannot be read."""
         return None

@@ -151,6 +151,10 @@ class FileSink(SinkConnector):
         path = folder / self.name / self.path.name
         return replace(self, path=path, shown=str(path), overwrite=True)
 
+    def last_epoch(self) -> int:
+        record = self._own_record()
+        return NO_EPOCH if record is None else record.epoch
+
     def read_back(self) -> Iterator[pa.RecordBatch]:
         """The lines of the text formats, without the header; the rows of Parquet."""
         whole = sorted(self.path.glob("epoch-*")) if self.folder else [self.path]

@@ -11,9 +11,11 @@ from sqlalchemy import types as sql
 
 from penstock.connectors.sql_database import Database, database_of
 from penstock.connectors.sql_ledger import (
+    NO_EPOCH,
     Claim,
     advance,
     create_ledger,
+    ledger_exists,
     other_claims,
     read_claim,
     write_claim,
@@ -96,6 +98,13 @@ def require_continuation(target: Target, claim: Claim | None, exists: bool) -> N
     if claim.rows and not exists:
         raise ConnectorError(f"{target.words}, to which {claim.rows} rows were written up to epoch {claim.epoch}, is "
                              "gone: put it back, or start the topology afresh")
+
+
+def last_epoch(target: Target) -> int:
+    """The last epoch that the sink has committed to its table; NO_EPOCH when there is none."""
+    with database_of(target).transaction() as connection:
+        claim = read_claim(connection, target) if ledger_exists(connection, target) else None
+        return NO_EPOCH if claim is None or claim.table != target.table else claim.epoch
 
 
 def commit_epoch(target: Target, epoch: int, parts: list[Path], rows: int) -> None:

@@ -23,6 +23,7 @@ from sqlalchemy import (
     and_,
     delete,
     insert,
+    inspect,
     or_,
     select,
     update,
@@ -61,6 +62,10 @@ def ledger(schema: str | None) -> Table:
 
 def create_ledger(connection: Connection, target: Target) -> None:
     ledger(target.schema).create(connection, checkfirst=True)
+
+
+def ledger_exists(connection: Connection, target: Target) -> bool:
+    return inspect(connection).has_table(LEDGER, schema=target.schema)
 
 
 def read_claim(connection: Connection, target: Target) -> Claim | None:

@@ -116,6 +116,11 @@ class SqlSink(SinkConnector):
             self.staging.rmdir()
             self.staging.parent.rmdir()
 
+    def last_epoch(self) -> int:
+        from penstock.connectors.sql_epochs import last_epoch
+
+        return -1 if self.file is not None and not self.file.exists() else last_epoch(self.target)
+
     def read_back(self) -> Iterator[pa.RecordBatch]:
         """Everything in the table, for comparing runs."""
         from penstock.connectors.sql_epochs import read_table

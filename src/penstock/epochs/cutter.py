@@ -37,6 +37,7 @@ def cut_next_epoch(
     time_ms: int,
     tick: bool = False,
     postponed: Sequence[Postponed] | None = None,
+    ended_before: Sequence[str] | None = None,
 ) -> EpochRecord | None:
     """The record of `epoch`, which begins at `starts`; None while there is nothing to process.
 
@@ -47,7 +48,13 @@ def cut_next_epoch(
 
     `postponed` is None where no tuple can be postponed. Otherwise epochs are cut while any waits to be replayed, and
     the last epoch is an empty one: only of that is it known that nothing fails.
+
+    `ended_before` is None where no window is closed. Otherwise it names the sources whose end the epoch before knew:
+    windows close in the epoch after the one that knows, so the last epoch is an empty one after the end of all.
     """
+    if ended_before is not None and set(ended_before) == set(sources):
+        ended = tuple(sorted(ended_before))
+        return EpochRecord(epoch, time_ms, starts, dict.fromkeys(sources, 0), last=True, ended=ended)
     cuts = {name: source.cut(starts[name], limit) for name, source in sources.items()}
     tuples = {name: cut.tuples for name, cut in cuts.items()}
     last = all(cut.ended for cut in cuts.values())
@@ -57,8 +64,15 @@ def cut_next_epoch(
     waiting = any(item.waiting_after(epoch) for item in postponed or ())
     if postponed is not None and (moved or replays or waiting):
         last = False
-    if not (moved or last or tick or replays or waiting):
+    known_ends = set(ended_before or ())
+    ended_now: set[str] = set()
+    if ended_before is not None:
+        last = False
+        if postponed is None or not (moved or replays or waiting):
+            ended_now = {name for name, cut in cuts.items() if cut.ended} - known_ends
+    if not (moved or last or tick or replays or waiting or ended_now):
         return None
     ends = {name: cut.end for name, cut in cuts.items()}
     backlog = sum(cut.backlog for cut in cuts.values())
-    return EpochRecord(epoch, time_ms, ends, tuples, backlog, last, replays=dict(replays))
+    return EpochRecord(epoch, time_ms, ends, tuples, backlog, last, replays=dict(replays),
+                       ended=tuple(sorted(known_ends | ended_now)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+
 from penstock.coordination.base import Coordinator
 from penstock.epochs.postponed import MAX_BACK_OFF, Postponed
 from penstock.epochs.record import EpochRecord
@@ -52,6 +55,18 @@ class EpochLog:
             if found is not None:
                 self._postponed[key] = found
         return list(self._postponed.values())
+
+    def exported(self, epoch: int) -> list[str]:
+        """What is known of the epochs up to that one, each entry as a line that `imported` takes."""
+        keys = [key for prefix in (_PREFIX, _POSTPONED) for key in self._coordinator.list(prefix)
+                if int(key.removeprefix(prefix)) <= epoch]
+        found = {key: self._coordinator.get(key) for key in keys}
+        return [json.dumps([key, value]) for key, value in found.items() if value is not None]
+
+    def imported(self, lines: Iterable[str]) -> None:
+        """Take in what another log has exported; what is agreed here already stays."""
+        for line in lines:
+            self._coordinator.create_if_absent(*json.loads(line))
 
     def agreed(self) -> list[int]:
         """The numbers of the epochs in the log, in order."""

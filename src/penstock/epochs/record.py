@@ -32,6 +32,10 @@ class EpochRecord:
     """What decides which ones: every replica drops the same."""
     replays: Mapping[str, int] = field(default_factory=dict)
     """How many tuples that failed in earlier epochs are read again, by source; see `epochs.postponed`."""
+    ended: tuple[str, ...] = ()
+    """Where windows wait for it: the sources that have come to their end, with nothing left to replay."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """By operator that enriches tuples, the version of its table; see `spark.table_versions`."""
 
     def to_json(self) -> str:
         return json.dumps(
@@ -44,10 +48,13 @@ class EpochRecord:
                 "last": self.last,
                 **({"shed": self.shed, "seed": self.seed} if self.shed else {}),
                 **({"replays": self.replays} if self.replays else {}),
+                **({"ended": list(self.ended)} if self.ended else {}),
+                **({"tables": self.tables} if self.tables else {}),
             },
             separators=(",", ":"),
         )
 
     @classmethod
     def from_json(cls, text: str) -> EpochRecord:
-        return cls(**json.loads(text))
+        fields = json.loads(text)
+        return cls(**{**fields, "ended": tuple(fields.get("ended", ()))})

@@ -35,6 +35,16 @@ class Anchor:
         return (self.epoch << SEQUENCE_BITS) | flag | (self.source << _POSITION_BITS) | self.position
 
 
+def timer_sequence(epoch: int) -> int:
+    """The sequence of what timers emit in an epoch: it comes from no source tuple, and after all that do."""
+    return ((epoch + 1) << SEQUENCE_BITS) - 1
+
+
+def is_of_timer(sequence: int) -> bool:
+    """Whether a tuple comes from a timer and so from no source tuple: there is none to be replayed."""
+    return timer_sequence(sequence >> SEQUENCE_BITS) == sequence
+
+
 def anchor_of(sequence: int) -> Anchor:
     """The source tuple that a sequence stands for."""
     return Anchor(

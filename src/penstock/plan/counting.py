@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.plan.graph import Apply, Exchange, Merge, Plan, Step, Write
+from penstock.plan.graph import Apply, Exchange, Gather, Merge, Plan, Step, Write
 from penstock.topology.model import Dup, RouteKind, Select, Union
 
 PASSES_ALL = (Select, Dup, Union)
@@ -55,7 +55,7 @@ def _count_of(
     if isinstance(step, Apply) and not isinstance(step.operator, PASSES_ALL):
         sink = counting_sink(plan, step)
         return measured.get(step.operator.name) if sink is None else at_sinks.get(sink, 0)
-    if isinstance(step, (Apply, Exchange, Merge)) or len(step.reads()) == 1:
+    if isinstance(step, (Apply, Exchange, Gather, Merge)) or len(step.reads()) == 1:
         inputs = [known[name] for name in step.reads()]
         return None if None in inputs else sum(number for number in inputs if number is not None)
     return measured.get(step.id, 0)

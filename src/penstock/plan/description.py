@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from penstock.topology.durations import write_duration
+from penstock.topology.enrichment import Enrich
+from penstock.topology.join import Join
 from penstock.topology.model import (
     DEFAULT_PORT,
     Count,
@@ -20,6 +23,7 @@ from penstock.topology.model import (
     Source,
     Uniq,
 )
+from penstock.topology.window import Window
 
 Node = Source | Operator | Sink
 
@@ -68,11 +72,32 @@ def brief_of(node: Node) -> str:
         case Count():
             words = ("count per " + ", ".join(node.keys) if node.keys else "count") + (
                 ", each" if node.emit == "each" else "")
+        case Window():
+            words = _window_words(node)
+        case Join():
+            words = _join_words(node)
+        case Enrich():
+            left = "left " if node.keeps_left else ""
+            words = f"{left}enrich from {_masked(node.table)} by {', '.join(node.keys)}"
         case Custom():
             words = f"{node.code}{_emitted(node)}" + (f", on error {node.on_error}" if node.tolerates else "")
         case _:
             words = node.keyword
     return " ".join(words.split())
+
+
+def _join_words(node: Join) -> str:
+    left = "left " if node.keeps_left else ""
+    within = write_duration(round(node.within * 1000)) if node.within else "0s"
+    time = "" if node.on else " of epochs"
+    return f"{left}join {node.condition} within {within}{time}"
+
+
+def _window_words(node: Window) -> str:
+    time = f" on {node.on}" if node.on else " of epochs"
+    keys = f" by {', '.join(node.keys)}" if node.keys else ""
+    changes = "" if node.closes else ", changes"
+    return f"{node.span}{time}{keys}: {', '.join(node.compute)}{changes}"
 
 
 def route_label(route: Route, parallelism: int | None) -> str:

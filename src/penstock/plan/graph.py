@@ -9,9 +9,12 @@ from functools import cached_property
 from typing import Self
 
 from penstock.errors import TopologyError
+from penstock.topology.acking import acks_itself
+from penstock.topology.join import Join
 from penstock.topology.model import (
     DEFAULT_PORT,
     Count,
+    Custom,
     Operator,
     Route,
     RouteKind,
@@ -21,6 +24,11 @@ from penstock.topology.model import (
     Topology,
     Uniq,
 )
+from penstock.topology.window import Window
+
+UNACKED = "not acked"
+"""The hidden port on which a bolt that acks by itself gives the tuples that it has not acked. No user can write such a
+name."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,21 @@ class Merge(Step):
     """Put the tuples of several streams together, in no order; a stream named twice counts twice."""
 
     inputs: tuple[str, ...]
+
+    def reads(self) -> tuple[str, ...]:
+        return self.inputs
+
+    def redirected(self, instead: Mapping[str, str]) -> Self:
+        return replace(self, inputs=tuple(instead.get(each, each) for each in self.inputs))
+
+
+@dataclass(frozen=True)
+class Gather(Step):
+    """Bring the streams of an operator's input ports together, each tuple with its port; in no order."""
+
+    inputs: tuple[str, ...]
+    ports: tuple[str, ...]
+    """The port of each input."""
 
     def reads(self) -> tuple[str, ...]:
         return self.inputs
@@ -108,6 +131,21 @@ class Write(OneInput):
 
 
 @dataclass(frozen=True)
+class Acker(Step):
+    """Find the tuple trees that are not complete, from what each bolt that acks by itself has not acked."""
+
+    inputs: tuple[str, ...]
+    operators: tuple[str, ...]
+    """The bolts' names, in the order of `inputs`."""
+
+    def reads(self) -> tuple[str, ...]:
+        return self.inputs
+
+    def redirected(self, instead: Mapping[str, str]) -> Self:
+        return replace(self, inputs=tuple(instead.get(each, each) for each in self.inputs))
+
+
+@dataclass(frozen=True)
 class Plan:
     """Steps in topological order: each comes after all that it reads. `notes` log the rewrites."""
 
@@ -126,6 +164,11 @@ class Plan:
             for each in step.reads():
                 readers[each].append(step)
         return {each: tuple(found) for each, found in readers.items()}
+
+    @cached_property
+    def self_acking(self) -> frozenset[str]:
+        """The operators that ack their tuples themselves."""
+        return frozenset(name for step in self.steps if isinstance(step, Acker) for name in step.operators)
 
     def step(self, step_id: str) -> Step:
         """The step of that id; KeyError when there is none."""
@@ -149,6 +192,7 @@ def build_plan(topology: Topology) -> Plan:
         builder.add_operator(operator)
     for sink in topology.sinks:
         builder.add_sink(sink)
+    builder.add_acker()
     return Plan(topology, tuple(builder.steps))
 
 
@@ -173,6 +217,10 @@ def effective_route(operator: Operator) -> Route | None:
     Tuples of one key must meet in one instance, so an operator with state divides by its keys; any
     other divides evenly.
     """
+    if isinstance(operator, Join):  # Spark brings both sides together by the columns that must be equal
+        return None
+    if isinstance(operator, Custom) and operator.synchronous and operator.route is None:
+        return Route(RouteKind.GLOBAL)
     if operator.route is not None or operator.parallelism is None:
         return operator.route
     return route_of_state(operator) or Route(RouteKind.SHUFFLE)
@@ -185,6 +233,10 @@ def route_of_state(operator: Operator) -> Route | None:
             return Route(RouteKind.GLOBAL)
         case Uniq(keys=keys) | Count(keys=keys) if keys:
             return Route(RouteKind.HASH, keys)
+        case Window(keys=keys):
+            return Route(RouteKind.HASH, keys)
+        case Custom(key=key) if key:
+            return Route(RouteKind.HASH, key)
         case _:
             return None
 
@@ -243,6 +295,8 @@ class _Builder:
         self.steps: list[Step] = []
         self._streams: dict[StreamRef, str] = {}
         self._readers = Counter(ref for node in reading_nodes(topology) for ref in input_streams(node))
+        self._self_acking = tuple(op.name for op in topology.operators if acks_itself(op, topology))
+        self._readers.update(StreamRef(name, UNACKED) for name in self._self_acking)
         # Nodes keep their own names, whatever the steps between them would like to be called.
         self._taken = {node.name for node in offering_nodes(topology)}
         self._sink_ids = {sink.name: self._fresh(sink.name) for sink in topology.sinks}
@@ -252,19 +306,31 @@ class _Builder:
         self._offer(source.name, (DEFAULT_PORT,))
 
     def add_operator(self, operator: Operator) -> None:
-        inputs = tuple(self._streams[ref] for ref in operator.inputs)
-        current = inputs[0]
-        if len(inputs) > 1:
-            current = self._add(Merge(self._fresh(f"{operator.name}.merge"), inputs))
+        current = self._gathered(operator) if operator.input_ports else self._merged(operator.name, operator.inputs)
         route = effective_route(operator)
         if route is not None:
             step_id = self._fresh(f"{operator.name}.route")
             current = self._add(Exchange(step_id, current, route, operator.parallelism))
         self._add(Apply(operator.name, current, operator))
-        self._offer(operator.name, operator.output_ports())
+        hidden = (UNACKED,) if operator.name in self._self_acking else ()
+        self._offer(operator.name, (*operator.output_ports(), *hidden))
+
+    def _gathered(self, operator: Operator) -> str:
+        by_port = operator.by_port()
+        inputs = tuple(self._merged(f"{operator.name}.{port}", refs) for port, refs in by_port.items())
+        return self._add(Gather(self._fresh(f"{operator.name}.ports"), inputs, tuple(by_port)))
+
+    def _merged(self, name: str, refs: tuple[StreamRef, ...]) -> str:
+        inputs = tuple(self._streams[ref] for ref in refs)
+        return inputs[0] if len(inputs) == 1 else self._add(Merge(self._fresh(f"{name}.merge"), inputs))
 
     def add_sink(self, sink: Sink) -> None:
         self._add(Write(self._sink_ids[sink.name], self._streams[sink.input], sink))
+
+    def add_acker(self) -> None:
+        if self._self_acking:
+            inputs = tuple(self._streams[StreamRef(name, UNACKED)] for name in self._self_acking)
+            self._add(Acker(self._fresh("acker"), inputs, self._self_acking))
 
     def _offer(self, name: str, ports: tuple[str, ...]) -> None:
         """Make a node's output readable: its ports, and a Share wherever there are several readers."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.plan.graph import Apply, Exchange, Merge, OneInput, Plan, Read, Share, Step
+from penstock.plan.graph import Apply, Exchange, Gather, Merge, OneInput, Plan, Read, Share, Step
+from penstock.topology.aggregates import parse_aggregate
+from penstock.topology.enrichment import Enrich
+from penstock.topology.join import Join
 from penstock.topology.model import Count, Dup, Explode, Filter, Select, Union, Uniq
+from penstock.topology.window import Window
 
 Columns = frozenset[str] | None
 """Names in lower case; None: all of them, or it cannot be told."""
@@ -13,13 +17,19 @@ Columns = frozenset[str] | None
 
 def columns_read(plan: Plan) -> dict[str, Columns]:
     """By source, the columns that anything downstream looks at."""
+    needed = columns_needed(plan)
+    return {step.source.name: needed[step.id] for step in plan.steps if isinstance(step, Read)}
+
+
+def columns_needed(plan: Plan) -> dict[str, Columns]:
+    """By step, the columns that anything downstream looks at."""
     needed: dict[str, Columns] = {}
     for step in reversed(plan.steps):
         wanted: Columns = frozenset()
         for reader in plan.readers(step.id):
             wanted = _both(wanted, _asked_of_input(reader, needed.get(reader.id, frozenset())))
         needed[step.id] = wanted
-    return {step.source.name: needed[step.id] for step in plan.steps if isinstance(step, Read)}
+    return needed
 
 
 def _asked_of_input(reader: Step, wanted: Columns) -> Columns:
@@ -27,8 +37,12 @@ def _asked_of_input(reader: Step, wanted: Columns) -> Columns:
     match reader:
         case Exchange(route=route):
             return _both(wanted, _lower(route.fields))
-        case Share() | Merge():
+        case Share() | Merge() | Gather():
             return wanted
+        case Apply(operator=Join() as join):
+            return _asked_by_join(join, wanted)
+        case Apply(operator=Enrich(keys=keys)):
+            return _both(wanted, _lower(keys))
         case Apply(operator=Filter(condition=condition)):
             return _both(wanted, mentioned([condition]))
         case Apply(operator=Select(columns=columns)):
@@ -42,10 +56,30 @@ def _asked_of_input(reader: Step, wanted: Columns) -> Columns:
             return _both(wanted, _lower(keys))
         case Apply(operator=Count(keys=keys)):
             return _lower(keys)
+        case Apply(operator=Window() as window):
+            return _asked_by_window(window)
         case OneInput():  # custom code and sinks see whole tuples
             return None
         case _:
             return None
+
+
+def _asked_by_window(window: Window) -> Columns:
+    aggregates = [parse_aggregate(text) for text in window.compute]
+    if any(each.function == "top" for each in aggregates):
+        return None
+    named = _lower((*window.keys, *((window.on,) if window.on else ())))
+    return _both(named, mentioned(each.value for each in aggregates if each.value is not None))
+
+
+def _asked_by_join(join: Join, wanted: Columns) -> Columns:
+    """The columns needed of either port: a name that is on one only does no harm to the other."""
+    if wanted is None:
+        return None
+    prefixes = [f"{port}_".lower() for port in join.input_ports]
+    unprefixed = {name.removeprefix(prefix) for name in wanted for prefix in prefixes}
+    times = _lower(column for _, column in join.on)
+    return _both(wanted | unprefixed | times, mentioned([join.condition]))
 
 
 def mentioned(expressions: Iterable[str]) -> Columns:

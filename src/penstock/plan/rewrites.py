@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from penstock.plan.graph import Apply, Exchange, Plan, Port, Read, Share, Step, Write, route_of_state
+from penstock.plan.graph import Acker, Apply, Exchange, Plan, Port, Read, Share, Step, Write, route_of_state
 from penstock.topology.model import Dup, Filter, RouteKind, Union
 
 Rewrite = Callable[[Plan], Plan]
@@ -25,10 +25,13 @@ def rewrite(plan: Plan) -> Plan:
 
 
 def drop_unneeded(plan: Plan) -> Plan:
-    """Drop the steps that lead to no sink: nobody could see what they compute."""
+    """Drop the steps that lead to no sink: nobody could see what they compute.
+
+    A bolt that acks by itself stays: it writes somewhere on its own, or it would have nothing to wait for.
+    """
     needed: set[str] = set()
     for step in reversed(plan.steps):
-        if isinstance(step, Write) or step.id in needed:
+        if isinstance(step, Write | Acker) or step.id in needed:
             needed.update((step.id, *step.reads()))
     notes = [f"dropped '{step.id}': no sink needs it" for step in plan.steps
              if step.id not in needed and isinstance(step, Read | Apply)]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from penstock.plan.graph import Apply, Exchange, Plan, Read, Share, Step
+from penstock.topology.enrichment import Enrich
+from penstock.topology.join import Join
 from penstock.topology.model import Count, Custom, Explode, RouteKind
+from penstock.topology.window import Window, WindowKind
 
 
 def sources_to_read_ahead(plan: Plan) -> frozenset[str]:
@@ -37,6 +40,9 @@ def _multiplies(step: Step) -> bool:
     match step:
         case Exchange(route=route):
             return route.kind is RouteKind.ALL
-        case Apply(operator=Custom() | Explode() | Count(emit="each")):
+        case Apply(operator=Custom() | Explode() | Count(emit="each") | Join() | Enrich()):
             return True
+        case Apply(operator=Window(emit=emit, span=span)):
+            # What is closed may have come in many epochs before.
+            return emit == "close" or span.kind is WindowKind.SLIDING
     return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -50,6 +50,8 @@ class _Card:
     brief: str
     label: str
     ports: tuple[str, ...]
+    entered: tuple[str, ...]
+    """What stands on the edges that leave it: its own port, and the port of the operator they lead to."""
 
     @property
     def box(self) -> Box:
@@ -58,7 +60,8 @@ class _Card:
         height = max(CARD_HEIGHT, PORT_HEIGHT * (len(self.ports) + 1))
         return Box(self.key, ICON_ROOM + text + TEXT_END, height,
                    before=_pill_width(self.label) + ARROW_ROOM if self.label else 0.0,
-                   after=max((text_width(_port(port), LABEL_SIZE) + 12 for port in self.ports), default=0.0))
+                   after=max((text_width(_port(port), LABEL_SIZE) + 12 for port in (*self.ports, *self.entered)),
+                             default=0.0))
 
 
 def plan_svg(drawn: Plan | Topology) -> str:
@@ -83,7 +86,7 @@ def plan_svg(drawn: Plan | Topology) -> str:
         '<rect class="ground" width="100%" height="100%" rx="12"/>',
         title,
         f'<g transform="translate({left:g} {HEADER + MARGIN / 2:g})">',
-        *_drawing(cards, layout),
+        *_drawing(cards, layout, _exit_labels(topology)),
         "</g>",
         *legend,
         "</svg>",
@@ -98,10 +101,11 @@ def layout_of(topology: Topology) -> Layout:
 
 def _cards(topology: Topology) -> list[_Card]:
     nodes: Iterable[Node] = (*topology.sources, *operators_in_order(topology), *topology.sinks)
-    return [_card(node) for node in nodes]
+    written = _exit_labels(topology)
+    return [_card(node, tuple(label for (name, _), label in written.items() if name == _key(node))) for node in nodes]
 
 
-def _card(node: Node) -> _Card:
+def _card(node: Node, entered: tuple[str, ...]) -> _Card:
     label = ""
     ports: tuple[str, ...] = ()
     if isinstance(node, Operator):
@@ -111,7 +115,7 @@ def _card(node: Node) -> _Card:
         if node.output_ports() != (DEFAULT_PORT,):
             ports = node.output_ports()
     return _Card(_key(node), node, shortened(node.name, WIDEST_TEXT, NAME_SIZE, bold=True),
-                 shortened(brief_of(node), WIDEST_TEXT, BRIEF_SIZE), label, ports)
+                 shortened(brief_of(node), WIDEST_TEXT, BRIEF_SIZE), label, ports, entered)
 
 
 def _edges(topology: Topology) -> list[Edge]:
@@ -120,6 +124,18 @@ def _edges(topology: Topology) -> list[Edge]:
     edges = [Edge(ref.node, _key(node), ref.port or UNNAMED_PORT if ref.node in ported else "")
              for node in reading_nodes(topology) for ref in input_streams(node)]
     return list(dict.fromkeys(edges))
+
+
+def _exit_labels(topology: Topology) -> dict[tuple[str, str], str]:
+    """By node and port, what stands where its edges leave it: the port, and the named ports that they enter."""
+    labels: dict[tuple[str, str], list[str]] = {}
+    for edge in _edges(topology):
+        labels.setdefault((edge.start, edge.port), [edge.port] if edge.port else [])
+    for operator in topology.operators:
+        for port, ref in zip(operator.input_ports, operator.inputs, strict=False):
+            known = labels.get((ref.node, ref.port), labels.get((ref.node, UNNAMED_PORT), []))
+            known += [f"→ {port}"] if f"→ {port}" not in known else []
+    return {place: " ".join(words) for place, words in labels.items() if words}
 
 
 def _key(node: Node) -> str:
@@ -137,12 +153,12 @@ def _route(route: Route, parallelism: int | None) -> str:
     return shortened(str(route), WIDEST_PILL - text_width(instances, LABEL_SIZE), LABEL_SIZE) + instances
 
 
-def _drawing(cards: Sequence[_Card], layout: Layout) -> list[str]:
+def _drawing(cards: Sequence[_Card], layout: Layout, labels: Mapping[tuple[str, str], str]) -> list[str]:
     """Edges first, so that cards and labels lie above them."""
     placed = {place.key: place for place in layout.cards}
     labelled = {card.key for card in cards if card.label}
     return [*(_edge(path, arrow=path.edge.end not in labelled) for path in layout.paths),
-            *_port_names(layout.paths),
+            *_port_names(layout.paths, labels),
             *(line for card in cards for line in (*_pill(card, placed[card.key]),
                                                   *_drawn_card(card, placed[card.key])))]
 
@@ -162,10 +178,10 @@ def _arrowhead(x: float, y: float) -> str:
     return f'<path class="head" d="M{x:g} {y:g}l-8 -4.5v9z"/>'
 
 
-def _port_names(paths: Sequence[Path]) -> list[str]:
-    exits = dict.fromkeys((path.points[0], path.edge.port) for path in paths if path.edge.port)
-    return [f'<text class="label" x="{x + 7:g}" y="{y - 5:g}">{escaped(_port(port))}</text>'
-            for (x, y), port in exits]
+def _port_names(paths: Sequence[Path], labels: Mapping[tuple[str, str], str]) -> list[str]:
+    exits = {path.points[0]: labels.get((path.edge.start, path.edge.port), "") for path in paths}
+    return [f'<text class="label" x="{x + 7:g}" y="{y - 5:g}">{escaped(_port(label))}</text>'
+            for (x, y), label in exits.items() if label]
 
 
 def _pill(card: _Card, place: Placed) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.plan.description import Node, Role, brief_of, counted, role_of, route_label
-from penstock.plan.graph import Apply, Exchange, Plan, Port, Read, Share, Step, Write
+from penstock.plan.graph import Acker, Apply, Exchange, Gather, Plan, Port, Read, Share, Step, Write
 
 MARKS = {Role.SOURCE: "○", Role.NATIVE: "●", Role.PYTHON: "λ", Role.STATEFUL: "◆", Role.SINK: "■"}
 WORDS = {Role.SOURCE: "source", Role.NATIVE: "native", Role.PYTHON: "Python", Role.STATEFUL: "native, state",
@@ -79,6 +79,11 @@ def _edge_label(step: Step) -> str:
 
 def _node_line(step: Step, lead: str) -> _Line:
     node = _node_of(step)
+    if isinstance(step, Acker):
+        return _Line(f"{lead}● {step.id}", WORDS[Role.NATIVE], f"whether {', '.join(step.operators)} acked every tuple")
+    if isinstance(step, Gather):
+        named = ", ".join(f"{port}: {name}" for port, name in zip(step.ports, step.inputs, strict=True))
+        return _Line(f"{lead}● {step.id}", WORDS[Role.NATIVE], f"ports {named}")
     if node is None:
         return _Line(f"{lead}● {step.id}", WORDS[Role.NATIVE], f"merge of {', '.join(step.reads())}")
     brief = brief_of(node)

@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.plan.graph import Apply, Plan, Read, Step, Write, build_plan
+from penstock.plan.graph import Acker, Apply, Plan, Read, Step, Write, build_plan
+from penstock.plan.pruning import columns_needed
 from penstock.plan.rewrites import rewrite
-from penstock.topology.model import Count, Operator, Topology, Uniq
+from penstock.plan.state_ids import state_ids
+from penstock.runtime.instances import asked_instances
+from penstock.topology.join import Join
+from penstock.topology.model import Count, Custom, Operator, Topology, Uniq
+from penstock.topology.window import Window
+from penstock.validation import stream_schemas
+from penstock.validation.port_schemas import port_schemas
 
 Shape = dict[str, Any]
 
@@ -24,9 +31,16 @@ def shape_of(topology: Topology, state_partitions: int) -> Shape:
             source.name: {"kind": source.kind, "reads": str(source.options.get(source.kind, ""))}
             for source in topology.sources
         },
-        "state": {operator.name: _state(operator) for operator in topology.operators if operator.stateful},
+        "state": {
+            operator.name: _state(operator) | _columns_kept(operator, plan)
+            for operator in topology.operators
+            if operator.stateful
+        },
         "state partitions": state_partitions,
-        "branches": [_drawn_on(step, plan) for step in plan.steps if isinstance(step, Write)],
+        "asked instances": asked_instances(topology),
+        "state ids": list(state_ids(plan)),
+        "branches": [_drawn_on(step, plan) for step in plan.steps if isinstance(step, Write | Acker)],
+        "acking": sorted(plan.self_acking),
     }
 
 
@@ -42,7 +56,47 @@ def _drawn_on(step: Step, plan: Plan) -> list[str]:
     return [*(name for each in step.reads() for name in _drawn_on(plan.step(each), plan)), *own]
 
 
+def _columns_kept(operator: Operator, plan: Plan) -> Shape:
+    """The columns of waiting tuples: a join keeps those that something behind it looks at, as far as they are known."""
+    if not isinstance(operator, Join) or not any(step.id == operator.name for step in plan.steps):
+        return {}
+    apply = plan.step(operator.name)
+    needed = columns_needed(plan)[apply.reads()[0]]
+    schemas = port_schemas(operator, stream_schemas(plan.topology))
+    columns = (
+        f"{port}.{name}"
+        for port, schema in schemas.items()
+        if schema is not None
+        for name in schema.names
+        if needed is None or name.lower() in needed
+    )
+    return {"columns": list(columns)}
+
+
 def _state(operator: Operator) -> Shape:
+    if isinstance(operator, Window):
+        # The lateness may change: it only says when what is kept goes.
+        return {
+            "kind": operator.keyword,
+            "window": str(operator.span),
+            "on": operator.on or "the time of epochs",
+            "keys": list(operator.keys),
+            "compute": list(operator.compute),
+            "emit": operator.emit,
+            "late": operator.late,
+        }
+    if isinstance(operator, Join):
+        # How long tuples are kept may change, and when they are too late.
+        return {
+            "kind": operator.keyword,
+            "ports": list(dict.fromkeys(operator.input_ports)),
+            "condition": operator.condition,
+            "on": [" ".join(pair).strip() for pair in operator.on] or "the time of epochs",
+            "join": operator.kind,
+        }
+    if isinstance(operator, Custom):
+        # What the code keeps of a key may change: it is one piece to Spark, and the code's own business.
+        return {"kind": operator.keyword, "key": list(operator.key)}
     keys = list(operator.keys) if isinstance(operator, Count | Uniq) else []
     return {"kind": operator.keyword, "keys": keys} | (
         {"emit": operator.emit} if isinstance(operator, Count) else {}
@@ -57,6 +111,9 @@ def changes(old: Shape, new: Shape) -> list[str]:
         # Without state nothing is kept by partition: such a topology may go on with more cores or fewer.
         *(_number(old["state partitions"], new["state partitions"]) if new["state"] else []),
     ]
+    before, now = (", ".join(shape.get("acking", [])) or "none" for shape in (old, new))
+    if before != now:
+        said.append(f"the operators that ack by themselves were {before}, now {now}")
     if not said and old.get("branches", new["branches"]) != new["branches"]:
         before, now = ("; ".join(" → ".join(names) for names in shape["branches"]) for shape in (old, new))
         said.append(f"the sinks hang on other branches, or in another order: {before}, now {now}")
@@ -80,7 +137,7 @@ def _between(what: str, old: Shape, new: Shape) -> list[str]:
 def _number(old: int, new: int) -> list[str]:
     if old == new:
         return []
-    return [f"the parallelism of stateful operators was {old}, now {new}"]
+    return [f"the parallelism of stateful operators was {old}, now {new}; `penstock rescale` divides their state anew"]
 
 
 def _shown(value: Any) -> str:

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.listener import (
 from penstock.plan.counting import counts_needed
 from penstock.plan.graph import Plan
 from penstock.runtime.progress import Progress
+from penstock.topology.lineage import watching_operators
 
 _SETTLE_SECONDS = 5.0
 
@@ -24,8 +25,8 @@ class OperatorCounts(StreamingQueryListener):
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
         self._operators = counts_needed(plan)
-        self.needed = bool(self._operators)
-        """False when every count can be derived: then listening would only cost time."""
+        self.needed = bool(self._operators or watching_operators(plan.topology))
+        """False when every count can be derived and no tuple can be late: then listening would only cost time."""
         self._progress = progress
         self._seen = -1
         self._arrived = threading.Condition()
@@ -46,6 +47,7 @@ class OperatorCounts(StreamingQueryListener):
             if what == "tuples" and operator in self._operators:
                 counts[operator] = int(row["tuples"])
         self._progress.add(counts)
+        self._progress.came_late(sum(state.numRowsDroppedByWatermark for state in event.progress.stateOperators))
         with self._arrived:
             self._seen = max(self._seen, event.progress.batchId)
             self._arrived.notify_all()

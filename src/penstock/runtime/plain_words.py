@@ -59,10 +59,10 @@ def _no_space(folder: Path) -> str:
 
 
 def jvm_gone(epoch: int, log: Path) -> PenstockError:
-    """The error to show when the JVM does not answer any more."""
+    """The error to show when the JVM does not answer any more, or never did."""
+    when = f"after epoch {epoch}: the same command goes on from there" if epoch else "before the first epoch was done"
     return DeliveryError(
-        f"Spark's Java process is gone (killed, or out of memory?) after epoch {epoch}: the same command goes on from "
-        f"there\n  what it said last is in {log}"
+        f"Spark's Java process is gone (killed, or out of memory?) {when}\n  what it said last is in {log}"
     )
 
 

@@ -31,6 +31,8 @@ class Snapshot:
     """Tuples that failed for good in each operator: dropped, or among the dead letters."""
     retried: int = 0
     """How often a source tuple was put off because of a failure, to be replayed."""
+    late: int = 0
+    """Tuples that came too late for their window; those of one key and window that a task has at once count as one."""
 
 
 @dataclass
@@ -48,6 +50,7 @@ class Progress:
     _waiting: str | None = None
     _failed: dict[str, int] = field(default_factory=dict)
     _retried: int = 0
+    _late: int = 0
     _started: float = field(default_factory=time.monotonic)
 
     def begin(self) -> None:
@@ -77,6 +80,10 @@ class Progress:
             _add(self._failed, failed)
             self._retried += postponed
 
+    def came_late(self, tuples: int) -> None:
+        with self._lock:
+            self._late += tuples
+
     def waits_for(self, why: str | None) -> None:
         """The run waits, or goes on again when there is no reason."""
         self._waiting = why
@@ -95,6 +102,7 @@ class Progress:
                 self._waiting,
                 dict(self._failed),
                 self._retried,
+                self._late,
             )
 
 

@@ -13,26 +13,32 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.connectors.base import Place, SinkConnector, SourceConnector
 from penstock.connectors.console import ConsoleSink, EpochRows
+from penstock.connectors.lookup_tables import enrichment_to_json, enrichments_of, lookup_table
 from penstock.connectors.registry import sink_connector, source_connector
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
+from penstock.epochs.ticking import tick_rules
 from penstock.errors import PenstockError, TopologyError
 from penstock.plan.graph import Plan, Share, build_plan
+from penstock.plan.output_mode import APPEND, output_mode
 from penstock.plan.pruning import columns_read
 from penstock.plan.rewrites import rewrite
 from penstock.plan.small_epochs import output_is_bounded, sources_to_read_ahead
 from penstock.runtime import checkpoint, compatibility
 from penstock.runtime.committer import Committer
+from penstock.runtime.instances import instances
 from penstock.runtime.metrics import OperatorCounts
 from penstock.runtime.plain_words import full_disk_in_plain_words, in_plain_words, is_about_state, jvm_gone
 from penstock.runtime.progress import Progress, Snapshot
+from penstock.runtime.state_files import can_go_back
 from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.swap import settle
 from penstock.runtime.tuple_failures import TupleFailures
 from penstock.spark.arrow_stage import map_batches
 from penstock.spark.code_shipping import ship_code
@@ -40,11 +46,20 @@ from penstock.spark.epoch_job import RunEpoch, run_small_here, run_staged
 from penstock.spark.epoch_source import SMALL_EPOCH_TUPLES, ReadSettings
 from penstock.spark.faults import fault_in
 from penstock.spark.lowering import Lowering, lower_plan
-from penstock.spark.session import SessionSettings, cores_of, default_master, prepare_workers, start_session
+from penstock.spark.session import (
+    CHANGELOGS,
+    SessionSettings,
+    cores_of,
+    default_master,
+    prepare_workers,
+    start_session,
+)
 from penstock.spark.signals import Signals
 from penstock.spark.staging import STAGED_SCHEMA, StagingStage
+from penstock.spark.unacked import UnackedTuples
 from penstock.spark.warm_up import warm_up
 from penstock.topology.dead_letters import buries, dead_letter_sink
+from penstock.topology.lineage import watching_operators
 from penstock.topology.model import Topology
 
 _POLL_SECONDS = 0.05
@@ -117,8 +132,11 @@ class Run:
                 prepare_workers(self.settings.master)
             try:
                 self._start(spark, say, show)
+            except (Py4JError, ConnectionError, PySparkRuntimeError) as error:
+                self._let_go()
+                raise jvm_gone(self.resumed_from, self._jvm_log) from error
             except BaseException:
-                self._resources.close()
+                self._let_go()
                 raise
 
     def _start(
@@ -136,6 +154,9 @@ class Run:
             if newest is not None:
                 # Raises when what was read is not there any more.
                 source.cut(dict(newest.ends[name]), 1)
+        for enrich in enrichments_of(self.topology):
+            # Raises when the table is not there, or not as it is said to be.
+            lookup_table(enrich, self.topology.name, self.topology.folder.absolute()).snapshot(self.state.path)
         starts = {name: source.start() for name, source in self._sources.items()}
         slices = cores_of(self.settings.master)
         self._replays = self.topology.retries or any(item.tuples for item in self._log.all_postponed())
@@ -167,6 +188,31 @@ class Run:
             if own is not None:
                 own.stop()
 
+    def lay_out_state(self, spark: SparkSession, state_partitions: int) -> None:
+        """Run the query once without input, and leave its checkpoint: it shows how Spark arranges the state.
+
+        Neither sinks nor the epoch log are touched. The state is left whole, not as changes.
+        """
+        self._make_sinks(None)
+        self.state.path.mkdir(parents=True, exist_ok=True)
+        self._signals.want_stop()
+        spark.conf.set("spark.sql.shuffle.partitions", str(state_partitions))
+        spark.conf.set(CHANGELOGS, "false")
+        ship_code(spark, self.topology)
+        try:
+            rows = map_batches(self.tagged_rows(spark), self._staging(), STAGED_SCHEMA)
+            writer = rows.writeStream.outputMode(output_mode(self.topology))
+            writer = writer.option("checkpointLocation", str(self.state.checkpoint))
+            query = writer.foreachBatch(lambda batch, _: batch.write.format("noop").mode("append").save()).start()
+            try:
+                while not self._commit_logged(0):
+                    query.awaitTermination(_POLL_SECONDS)  # type: ignore[arg-type]
+            finally:
+                query.stop()
+        finally:
+            spark.conf.set(CHANGELOGS, "true")
+            self._signals.clear()
+
     def wait(self, look: Callable[[Snapshot], None] = lambda _: None) -> Outcome:
         """Until the input ends, `stop` is called, or something fails; `look` sees the progress."""
         try:
@@ -188,6 +234,8 @@ class Run:
 
     def _prepare_state(self, say: Callable[[str], None]) -> None:
         """Go on from what an earlier run left, or start anew; the coordinator must answer for either."""
+        if settle(self.state):
+            say("carrying out what was interrupted: the state is replaced as it was asked for")
         committed = self.state.committed()
         anew = self.settings.fresh or committed.ended
         if anew:
@@ -197,8 +245,10 @@ class Run:
         coordinator = open_coordinator(self._coordinator_address())
         self._resources.callback(coordinator.close)
         self._log = EpochLog(coordinator)
-        if anew:
+        restored = self.state.to_restore()
+        if anew or restored.forget:
             self._log.clear()
+        self._log.imported(restored.epochs)
         checkpoint.mend(self.state.checkpoint, say)
         self._refuse_changes()
         self._resources.callback(self._signals.clear)
@@ -209,8 +259,9 @@ class Run:
     def _refuse_changes(self) -> None:
         """A checkpoint is useful only to a topology that still has the same sources and state."""
         new = compatibility.shape_of(self.topology, self._state_partitions())
-        if checkpoint.newest_epoch(self.state.checkpoint) is not None and self.state.shape.exists():
-            changed = compatibility.changes(json.loads(self.state.shape.read_text()), new)
+        remembered = self._remembered_shape()
+        if remembered is not None:
+            changed = compatibility.changes(remembered, new)
             if changed:
                 listed = "\n".join(f"  {change}" for change in changed)
                 raise TopologyError(
@@ -219,6 +270,13 @@ class Run:
                     "  change it back to go on from there, or start anew with --fresh"
                 )
         self.state.write_shape(json.dumps(new))
+
+    def _remembered_shape(self) -> compatibility.Shape | None:
+        """The shape that the checkpoint was made with; None when there is no epoch to go on from."""
+        if checkpoint.newest_epoch(self.state.checkpoint) is None or not self.state.shape.exists():
+            return None
+        shape: compatibility.Shape = json.loads(self.state.shape.read_text())
+        return shape
 
     def _place(self, name: str) -> Place:
         return Place(self.topology.name, name, self.topology.folder.absolute())
@@ -243,14 +301,16 @@ class Run:
         self._dead_letters = sink_connector(burial, self._place(burial.name))
         if self.settings.scratch is not None:
             self._dead_letters = self._dead_letters.redirected(self.settings.scratch) or self._dead_letters
-        for sink in self._sinks.values():
-            sink.open(fresh)
+        beginning = self.state.to_restore().sinks
+        for name, sink in self._sinks.items():
+            sink.open(fresh or name in beginning)
         if buries(self.topology):
-            self._dead_letters.open(fresh)
+            self._dead_letters.open(fresh or burial.name in beginning)
+        # Not before all are open: until then they have written nothing, and may begin once more.
+        self.state.restored.unlink(missing_ok=True)
 
     def _state_partitions(self) -> int:
-        wanted = [op.parallelism for op in self.topology.operators if op.stateful and op.parallelism]
-        return max(wanted, default=cores_of(self.settings.master))
+        return instances(self.topology, cores_of(self.settings.master), self._remembered_shape())
 
     def _session_settings(self) -> SessionSettings:
         settings = self.settings
@@ -277,8 +337,12 @@ class Run:
             sources=self.topology.sources,
             max_tuples=self.topology.epoch.max_tuples,
             parallelism=cores_of(self.settings.master),
-            alone=len(self.topology.sources) == 1 and not any(isinstance(step, Share) for step in self.plan.steps),
-            tick=self.topology.epoch.tick,
+            alone=len(self.topology.sources) == 1 and not any(isinstance(step, Share) for step in self.plan.steps)
+            and not watching_operators(self.topology),
+            ticks=tick_rules(self.topology),
+            windows_close=output_mode(self.topology) == APPEND,
+            tables=[enrichment_to_json(enrich) for enrich in enrichments_of(self.topology)],
+            timed=bool(watching_operators(self.topology)),
             columns=self._columns_to_read(),
             # What is read ahead cannot do without the tuples that fail.
             read_ahead=frozenset() if self._replays else sources_to_read_ahead(self.plan),
@@ -306,7 +370,9 @@ class Run:
         return map_batches(rows, stage, STAGED_SCHEMA), run_staged(number)
 
     def _staging(self) -> StagingStage:
-        return StagingStage.of(self._sinks.values(), self.topology.folder.absolute())
+        # What is not acked takes the way of the sinks, behind the last of them.
+        unacked = [UnackedTuples.of(self.topology, self.state.path)] if self.plan.self_acking else []
+        return StagingStage.of((*self._sinks.values(), *unacked), self.topology.folder.absolute())
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         rows, run_epoch = self._delivery(spark)
@@ -327,7 +393,7 @@ class Run:
         writer = rows.writeStream.foreachBatch(self._committer)
         interval = self.topology.epoch.interval
         return (
-            writer.outputMode("update")
+            writer.outputMode(output_mode(self.topology))
             .queryName(f"{self.topology.name}-{self._id[:8]}")
             .option("checkpointLocation", str(self.state.checkpoint))
             .trigger(processingTime=f"{int(interval * 1000)} milliseconds")
@@ -344,12 +410,15 @@ class Run:
                 return False
             raise self._in_user_terms(error) from error
         except (Py4JError, ConnectionError) as error:
-            raise jvm_gone(self.state.committed().epoch, self.state.logs / "workers.log") from error
+            raise jvm_gone(self.state.committed().epoch, self._jvm_log) from error
         if terminated:
             return True
         if self._committer.finished_batch is not None:
             # Spark writes its commit log after ours: leave it a tidy checkpoint.
             return self._commit_logged(self._committer.finished_batch)
+        if not self._stopping and self.state.hears_stop():
+            self._say("stopping after this epoch, as another command asks for it")
+            self.stop()
         if self._stopping:
             status = self._query.status
             return not status["isTriggerActive"] or not status["isDataAvailable"]
@@ -360,7 +429,7 @@ class Run:
         damaged = is_about_state(f"{error}\n{self._committer.failure}")
         if not damaged or self._committer.last_batch >= 0 or self._rewinds == _MOST_REWINDS:
             return False
-        epoch = checkpoint.rewind(self.state.checkpoint)
+        epoch = checkpoint.rewind(self.state.checkpoint) if can_go_back(self.state.checkpoint) else None
         if epoch is None:
             return False
         self._rewinds += 1
@@ -393,8 +462,16 @@ class Run:
             self._query.stop()
         for sink in (*self._sinks.values(), self._dead_letters):
             sink.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
         with contextlib.suppress(Py4JError, ConnectionError):
             self._resources.close()
+
+    @property
+    def _jvm_log(self) -> Path:
+        """What the JVM and the workers print."""
+        return self.state.logs / "workers.log"
 
 
 def run_topology(

@@ -6,6 +6,9 @@
       committed            the last epoch whose sinks are committed
       shape                what of the topology the checkpoint depends on
       holder               who is running it, locked while it runs
+      snapshots/           named snapshots, see `runtime.snapshots`
+      restored             what a restore has left for the next start to do
+      prepared/, ready/    new files that are about to replace the old ones, see `runtime.swap`
       malformed/           malformed records on their way to the driver
       logs/                Spark's log and what custom code printed
 """
@@ -18,7 +21,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +32,7 @@ from penstock.topology.model import Topology
 
 FOLDER = ".penstock"
 
+_STOP_ASKED = "stop-asked"
 _LINGER_SECONDS = 30.0
 """How long the JVM of a killed run may take to end: it may be writing the class archive."""
 _PAUSE_SECONDS = 0.1
@@ -46,6 +50,18 @@ class Committed:
     lost_epochs: int = 0
     lost_tuples: int = 0
     """What at-most-once has cost so far: tuples of epochs that were in flight at a crash."""
+
+
+@dataclass(frozen=True)
+class ToRestore:
+    """What the first start after a restore does: it is the next to hold the folder and the coordinator."""
+
+    sinks: Sequence[str] = ()
+    """The sinks whose output begins anew."""
+    epochs: Sequence[str] = ()
+    """What the epoch log is to know, as `EpochLog.exported` gives it."""
+    forget: bool = False
+    """Whether what the epoch log knows is of another history, and is forgotten first."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,14 @@ class StateFolder:
         return self.path / "shape"
 
     @property
+    def snapshots(self) -> Path:
+        return self.path / "snapshots"
+
+    @property
+    def restored(self) -> Path:
+        return self.path / "restored"
+
+    @property
     def logs(self) -> Path:
         return self.path / "logs"
 
@@ -102,12 +126,50 @@ class StateFolder:
         temporary.replace(self.path / name)
 
     def clear(self) -> None:
-        """Forget everything but the logs."""
-        for name in ("checkpoint", "malformed", "failures", "rounds"):
+        """Forget everything but the logs and the named snapshots."""
+        for name in ("checkpoint", "malformed", "failures", "rounds", "prepared", "ready", "discarded"):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        for pattern in ("coordinator.sqlite*", "committed", ".committed", "shape", "stop-*", "coordinator-away-*"):
+        forgotten = ("committed", ".committed", "shape", "restored")
+        for pattern in ("coordinator.sqlite*", *forgotten, "stop-*", "coordinator-away-*"):
             for file in self.path.glob(pattern):
                 file.unlink()
+
+    def to_restore(self) -> ToRestore:
+        """What a restore has left for the next start to do; nothing when there was none."""
+        try:
+            return ToRestore(**json.loads(self.restored.read_text()))
+        except FileNotFoundError:
+            return ToRestore()
+
+    def running(self) -> int | None:
+        """The process that is running the topology; None when it is not running."""
+        try:
+            file = (self.path / "holder").open("r+")
+        except FileNotFoundError:
+            return None
+        with file:
+            if _locked(file):
+                fcntl.flock(file, fcntl.LOCK_UN)
+                return None
+            found = re.match(r"process (\d+)", file.read())
+            return int(found[1]) if found else None
+
+    def ask_to_stop(self, process: int) -> None:
+        """Ask the process that runs the topology to stop at the end of its epoch, as Ctrl-C does.
+
+        Not by a signal: it may be a notebook, or a program of the user's.
+        """
+        self._write_whole(_STOP_ASKED, str(process))
+
+    def hears_stop(self) -> bool:
+        """Whether this process is asked to stop; what was heard is not heard again."""
+        try:
+            asked = (self.path / _STOP_ASKED).read_text() == str(os.getpid())
+        except FileNotFoundError:
+            return False
+        if asked:
+            (self.path / _STOP_ASKED).unlink(missing_ok=True)
+        return asked
 
     @contextmanager
     def held(self) -> Iterator[int]:

@@ -7,6 +7,7 @@ from the state of the epoch before, so that neither a sink nor a state sees anyt
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -19,8 +20,8 @@ from penstock.coordination.base import MAX_VALUE_BYTES
 from penstock.epochs.log import EpochLog
 from penstock.epochs.postponed import Late, Offset, Origin, Postponed, Replay, Span, replays_in
 from penstock.epochs.record import EpochRecord
-from penstock.epochs.sequence import anchor_of
-from penstock.errors import CoordinationError, DeliveryError
+from penstock.epochs.sequence import anchor_of, is_of_timer
+from penstock.errors import CoordinationError, DeliveryError, OperatorError
 from penstock.spark.epoch_job import StagedBySink
 from penstock.spark.failures import Dropped, Failure, collect_failures, forget_failures, leave_out
 from penstock.topology.model import Custom, OnError, Topology
@@ -63,9 +64,9 @@ class TupleFailures:
 
     @cached_property
     def on_error(self) -> dict[str, OnError]:
-        """By operator, for those that let a tuple fail."""
+        """By operator, for those whose failed tuples come here: that let a tuple fail, or may not ack one."""
         custom = (op for op in self.topology.operators if isinstance(op, Custom))
-        return {op.name: op.on_error for op in custom if op.tolerates}
+        return {op.name: op.on_error for op in custom if op.tolerates or self.topology.acking}
 
     def settle(
         self,
@@ -75,13 +76,15 @@ class TupleFailures:
         """Run the epoch's job, and again without the tuples that are to be replayed later.
 
         `run` is given what the last run staged, to throw it away; None the first time. Raises DeliveryError when other
-        tuples fail each time.
+        tuples fail each time, and OperatorError when an operator with `on_error: fail` has not acked a tuple.
         """
         epoch = record.epoch
         if self.on_error:
             forget_failures(self.state, epoch)
         if not (self.topology.retries or self.owes):
-            return Settled(run(None), self._count(epoch))
+            done = run(None)
+            self._refuse_unacked(epoch)
+            return Settled(done, self._count(epoch))
         replays = replays_in(epoch, self._patiently(self.log.all_postponed))
         self._history = {replay.anchor.sequence: replay for replay in replays}
         agreed = self._patiently(lambda: self.log.postponed(epoch))
@@ -91,6 +94,7 @@ class TupleFailures:
             if agreed is not None or staged is not None:
                 leave_out(self.state, epoch, current.sequences())
             staged = run(staged)
+            self._refuse_unacked(epoch)
             failing = self._to_be_replayed(epoch)
             if not failing:
                 final = agreed or self._agree(current)
@@ -120,8 +124,22 @@ class TupleFailures:
             failure.sequence
             for failure in collect_failures(self.state, epoch)
             if isinstance(failure, Failure)
+            and not is_of_timer(failure.sequence)
             and self._attempts(failure.sequence) <= self.on_error[failure.operator].retries
         }
+
+    def _refuse_unacked(self, epoch: int) -> None:
+        """Where a tuple may not fail, one that was not acked ends the run; code that raised has ended it already."""
+        for failure in collect_failures(self.state, epoch) if self.topology.acking else ():
+            operator = self.topology.node(failure.operator)
+            if isinstance(failure, Failure) and isinstance(operator, Custom) and not operator.tolerates:
+                where = f" ({operator.where})" if operator.where.line else ""
+                raise OperatorError(
+                    f"operator '{operator.name}'{where}: {operator.code}: a tuple was {failure.error}\n"
+                    f"  tuple: {json.dumps(failure.tuple, ensure_ascii=False)}\n"
+                    "  call self.ack(tup) or self.fail(tup) for every tuple, raise the topology's `ack_timeout`, "
+                    "or let `on_error` say what becomes of it"
+                )
 
     def _failed_for_good(self, epoch: int) -> Iterator[tuple[str, int, Letter | None]]:
         """The operator, how many tuples failed there, and their letter where they are to be buried."""
@@ -131,6 +149,7 @@ class TupleFailures:
                     yield operator, count, None
                 case Failure(operator, sequence, error, at, values):
                     anchor, origin = anchor_of(sequence), self._origin(sequence)
+                    sourced = not is_of_timer(sequence)
                     yield operator, 1, {
                         "epoch": epoch,
                         "operator": operator,
@@ -138,9 +157,9 @@ class TupleFailures:
                         "at": at,
                         "tuple": values,
                         "attempts": self._attempts(sequence),
-                        "source": self.topology.sources[anchor.source].name,
+                        "source": self.topology.sources[anchor.source].name if sourced else None,
                         "read_in_epoch": origin.epoch,
-                        "position": origin.position,
+                        "position": origin.position if sourced else None,
                     }
 
     def _count(self, epoch: int) -> dict[str, int]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,13 +17,16 @@ import pyarrow as pa
 
 from penstock.epochs.record import SEQUENCE_BITS
 from penstock.errors import TopologyError
-from penstock.spark.emitted import PORT, Emitted, Misfit, batches_of, checked_batch, misfits
+from penstock.spark.emitted import PORT, Emitted, Misfit, checked_batch, fitting_batches, port_meant
 from penstock.spark.epoch_source import SEQUENCE
 from penstock.spark.failures import FailureLedger, is_settled
 from penstock.spark.faults import WorkerFault
+from penstock.spark.mistakes import Storyteller, said, who
+from penstock.spark.present_epoch import present_epoch
+from penstock.spark.self_acking import SelfAckingTask
 from penstock.spark.tuples import many, rows_of
 from penstock.spark.watchdog import Hung, watch
-from penstock.spark.worker_process import task_number
+from penstock.spark.worker_process import is_task, task_number
 from penstock.topology.bolt import Context, Fail
 from penstock.topology.code import load_user_object, takes_batches
 from penstock.topology.model import Custom, ErrorKind
@@ -32,7 +35,6 @@ __all__ = ["INSTANCE", "PORT", "CustomStage"]
 
 INSTANCE = "__instance"
 """The hidden column that tells custom code its instance: a task's own number counts other operators' too."""
-_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _LOADED: dict[tuple[str, str], Any] = {}
 """The user's code of this worker process, by run and operator: bolts are initialised once."""
 _CALLS_WHEN_SETTLED = 10
@@ -51,23 +53,78 @@ class CustomStage:
     """The input columns that the code sees."""
     state: str
     """The run's state folder, where failed tuples are noted."""
+    ack_timeout: float | None = None
+    """Seconds that a tuple may wait for its ack; None when the operator does not ack by itself."""
+    topology: str = ""
+    """Its name, from which random numbers are made."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        keep = self.operator.on_error.kind is not ErrorKind.DROP
-        ledger = FailureLedger(Path(self.state), self.operator.name, keep) if self.operator.tolerates else None
-        with self._in_folder():
-            for batch in batches:
-                if batch.num_rows:
-                    context = Context(self.operator.name, batch.column(INSTANCE)[0].as_py())
-                    yield from self._runner(context, ledger).run(batch)
+        filled = (batch for batch in batches if batch.num_rows)
+        with self.running() as ledger:
+            yield from self._run(filled, ledger) if self.ack_timeout is None else self._run_self_acking(filled, ledger)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[FailureLedger | None]:
+        """What surrounds the user's code in a task; where to note the tuples that fail, see `ledger`."""
+        ledger = self.ledger()
+        with self.in_folder():
+            yield ledger
         if ledger is not None:
             ledger.close(task_number())
 
-    def _runner(self, context: Context, ledger: FailureLedger | None) -> _Runner:
+    def ledger(self) -> FailureLedger | None:
+        """Where to note the tuples that fail; None where the first one ends the run."""
+        if not self.operator.tolerates:
+            return None
+        keep, state = self.operator.on_error.kind is not ErrorKind.DROP, Path(self.state)
+        # A tuple that a window or a join has kept is of an earlier epoch than the one in which it fails.
+        epoch = (lambda: present_epoch(state).epoch) if is_task() else None
+        return FailureLedger(state, self.operator.name, keep, epoch)
+
+    def calls_allowed(self, sequence: int) -> int:
+        """How often the code may be called for a tuple of that tuple's epoch before it counts as failed."""
+        if not self.operator.retries:
+            return 1
+        return _CALLS_WHEN_SETTLED if is_settled(Path(self.state), sequence >> SEQUENCE_BITS) else 1
+
+    def _run(self, batches: Iterator[pa.RecordBatch], ledger: FailureLedger | None) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from self.run_batch(batch, self._context(batch), ledger)
+
+    def run_batch(
+        self, batch: pa.RecordBatch, context: Context, ledger: FailureLedger | None
+    ) -> Iterator[pa.RecordBatch]:
+        """What the code gives for one batch, which is not empty."""
+        return _Runner(self, self.code(context), context, ledger).run(batch)
+
+    def _run_self_acking(
+        self, batches: Iterator[pa.RecordBatch], ledger: FailureLedger | None
+    ) -> Iterator[pa.RecordBatch]:
+        first = next(batches, None)
+        if first is None or self.ack_timeout is None:
+            return
+        context = self._context(first)
+        calls = self.calls_allowed(first.column(SEQUENCE)[0].as_py())
+        task = SelfAckingTask(
+            self.operator, self.folder, self.columns, self.code(context), context, self.ack_timeout, ledger, calls
+        )
+        for batch in itertools.chain([first], batches):
+            yield from task.give(batch)
+        yield from task.finish()
+
+    def context(self, instance: int) -> Context:
+        """What the code is told of where and when it runs."""
+        return Context(self.operator.name, instance, self.topology, lambda: present_epoch(Path(self.state)))
+
+    def _context(self, batch: pa.RecordBatch) -> Context:
+        return self.context(batch.column(INSTANCE)[0].as_py())
+
+    def code(self, context: Context) -> Any:
+        """The user's code, ready to be called; the same in every task of this worker process."""
         key = (self.run, self.operator.name)
         if key not in _LOADED:
             _LOADED[key] = self._load(context)
-        return _Runner(self, _LOADED[key], context, ledger)
+        return _LOADED[key]
 
     def _load(self, context: Context) -> Any:
         try:
@@ -85,12 +142,13 @@ class CustomStage:
                 return bolt
             return target
         except TopologyError as error:
-            raise WorkerFault("operator", f"{_who(self.operator)}: {error}") from error
+            raise WorkerFault("operator", f"{who(self.operator)}: {error}") from error
         except (Exception, SystemExit) as error:
-            raise WorkerFault("operator", _raised(self, error, None, "initialize")) from error
+            story = Storyteller(self.operator, self.folder).told(error, None, "initialize")
+            raise WorkerFault("operator", story) from error
 
     @contextlib.contextmanager
-    def _in_folder(self) -> Iterator[None]:
+    def in_folder(self) -> Iterator[None]:
         """Relative paths in the user's code mean the topology's folder; what it prints goes to the log."""
         before = Path.cwd()
         if Path(self.folder).is_dir():
@@ -111,12 +169,15 @@ class _Runner:
         self._operator = stage.operator
         self._code = code
         self._ledger = ledger
+        self._story = Storyteller(stage.operator, stage.folder)
         self._done = 0
         self._current: Any = None
 
     def run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         self._sequences: list[int] = batch.column(SEQUENCE).to_pylist()
-        self._calls = self._calls_allowed()
+        self._calls = self._stage.calls_allowed(self._sequences[0])
+        # As many tuples are done as there are rows before the present one.
+        self._context.seeded_by(lambda: self._sequences[min(self._done, len(self._sequences) - 1)])
         try:
             with watch(self._operator.timeout, lambda: self._done):
                 if hasattr(self._code, "process"):
@@ -126,7 +187,7 @@ class _Runner:
                 else:
                     output = self._run_function(batch)
         except Hung as error:
-            raise WorkerFault("operator", self._hung(error)) from error
+            raise WorkerFault("operator", self._story.hung(error, self._current)) from error
         if takes_batches(self._code):
             yield from produced
         else:
@@ -153,15 +214,16 @@ class _Runner:
         row = 0
         failed: str | None = None
         ports = {port for port, _ in self._operator.emits}
-        only = self._operator.emits[0][0] if len(ports) == 1 else None
 
-        def emit(port: str, values: Any) -> None:
+        def emit(port: str, values: Any, anchor: Any) -> None:
             if port not in ports:
-                if port or only is None:
-                    known = ", ".join(repr(name) for name in sorted(ports)) or "none"
-                    raise ValueError(f"no output port {port!r}; the ports are {known}")
-                port = only
+                port = port_meant(port, self._operator.emits)
+            if anchor is not None and anchor is not self._current:
+                raise ValueError(f"emit(…, anchor={anchor!r}): only the tuple that process was given can be the anchor")
             output.append((port, row, values))
+
+        def ack(tup: Any) -> None:
+            raise ValueError(f"ack({tup!r}): it is acked when process returns, unless the class has auto_ack = False")
 
         def fail(tup: Any, reason: str) -> None:
             nonlocal failed
@@ -183,6 +245,7 @@ class _Runner:
             return []
 
         self._code._emit = emit
+        self._code._ack = ack
         self._code._fail = fail
         self._code.context = self._context
         for row, tup in enumerate(rows_of(batch, self._stage.columns)):  # emit reads the row
@@ -250,91 +313,26 @@ class _Runner:
     # -- what they give, and where they fail ----------------------------------------------------
 
     def _build(self, batch: pa.RecordBatch, output: list[Emitted]) -> list[pa.RecordBatch]:
+        def note(row: int, what: str) -> None:
+            tup = next(rows_of(batch.slice(row, 1), self._stage.columns))
+            self._note(row, tup, what, "")
+
         try:
-            return list(batches_of(output, self._operator.emits, self._sequences))
+            return fitting_batches(output, self._operator.emits, self._sequences, note if self._ledger else None)
         except Misfit as misfit:
-            if self._ledger is None:
-                raise WorkerFault("operator", f"{_who(self._operator)}: {misfit}") from misfit
-        wrong = misfits(output, self._operator.emits)
-        tuples = list(rows_of(batch, self._stage.columns))
-        for row, what in wrong.items():
-            self._note(row, tuples[row], what, "")
-        fitting = [item for item in output if item[1] not in wrong]
-        return list(batches_of(fitting, self._operator.emits, self._sequences))
+            raise WorkerFault("operator", f"{who(self._operator)}: {misfit}") from misfit
 
     def _failed(self, row: int, error: BaseException) -> None:
         """The code failed for the present tuple: note it, or end the run."""
         if isinstance(error, (WorkerFault, Hung, GeneratorExit)):
             raise error
         if isinstance(error, Misfit) and self._ledger is None:
-            raise WorkerFault("operator", f"{_who(self._operator)}: {error}") from error
+            raise WorkerFault("operator", f"{who(self._operator)}: {error}") from error
         if self._ledger is None or isinstance(error, KeyboardInterrupt):
-            raise WorkerFault("operator", _raised(self._stage, error, self._current)) from error
-        frame = _own_frame(self._stage, error)
-        place = "" if frame is None else f"{_within(frame.filename, self._stage.folder)}:{frame.lineno}"
-        self._note(row, self._current, _said(error), place)
+            raise WorkerFault("operator", self._story.told(error, self._current)) from error
+        self._note(row, self._current, said(error), self._story.place(error))
 
     def _note(self, row: int, tup: Any, error: str, place: str) -> None:
         assert self._ledger is not None
         by_name = dict(zip(self._stage.columns, tup, strict=True))
         self._ledger.note(self._sequences[row], by_name, error, place)
-
-    def _calls_allowed(self) -> int:
-        if not self._operator.retries:
-            return 1
-        settled = is_settled(Path(self._stage.state), self._sequences[0] >> SEQUENCE_BITS)
-        return _CALLS_WHEN_SETTLED if settled else 1
-
-    def _hung(self, error: Hung) -> str:
-        place = _own_line(self._stage, error)
-        return (
-            f"{_who(self._operator)} did not finish a tuple within {self._operator.timeout:g} seconds{place}\n"
-            f"  tuple: {self._current!r}\n"
-            "  make it faster, or raise the operator's `timeout`"
-        )
-
-
-def _raised(stage: CustomStage, error: BaseException, tup: Any, method: str = "") -> str:
-    """What a user needs to find their mistake: the operator, their own line, the error, the tuple."""
-    place = _own_line(stage, error)
-    match error:
-        case SystemExit():
-            what = f"called sys.exit({error.code!r})"
-        case Fail():
-            what = f"failed a tuple: {error}"
-        case _:
-            what = f"raised {_said(error)}"
-    tuple_line = "" if tup is None else f"\n  tuple: {tup!r}"
-    return f"{_who(stage.operator)}{' in ' + method if method else ''} {what}{place}{tuple_line}"
-
-
-def _said(error: BaseException) -> str:
-    match error:
-        case Fail() | Misfit():
-            return str(error)
-        case SystemExit():
-            return f"sys.exit({error.code!r})"
-        case _:
-            return f"{type(error).__name__}: {error}"
-
-
-def _own_line(stage: CustomStage, error: BaseException) -> str:
-    frame = _own_frame(stage, error)
-    return "" if frame is None else f" at {frame.filename}:{frame.lineno}\n  {frame.line}"
-
-
-def _own_frame(stage: CustomStage, error: BaseException) -> traceback.FrameSummary | None:
-    """The last line of the user's own code that the error passed through, rather than a library's."""
-    frames = traceback.extract_tb(error.__traceback__)
-    others = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    own = [frame for frame in others if Path(frame.filename).is_relative_to(stage.folder)] or others
-    return own[-1] if own else None
-
-
-def _within(file: str, folder: str) -> str:
-    return str(Path(file).relative_to(folder)) if Path(file).is_relative_to(folder) else file
-
-
-def _who(operator: Custom) -> str:
-    where = f" ({operator.where})" if operator.where.line else ""
-    return f"operator '{operator.name}'{where}: {operator.code}"

@@ -14,17 +14,21 @@ import pyspark.worker
 
 import penstock.spark.custom
 import penstock.spark.epoch_source
+import penstock.spark.keyed_stage
 import penstock.spark.staging
+from penstock.spark.keyed_worker import install
 
 PRELOADED = (
     pyarrow.compute,
     pyspark.worker,
     penstock.spark.custom,
     penstock.spark.epoch_source,
+    penstock.spark.keyed_stage,
     penstock.spark.staging,
 )
 
 if __name__ == "__main__":
+    install()
     gc.collect()
     gc.freeze()
     pyspark.daemon.manager()

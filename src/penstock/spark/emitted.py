@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,40 @@ def batches_of(output: Sequence[Emitted], emits: Emits, sequences: Sequence[int]
             yield pa.RecordBatch.from_arrays([*columns, numbers], names=[*schema.names, SEQUENCE])
         else:
             yield _tagged(emits, number, columns, numbers)
+
+
+def fitting_batches(
+    output: Sequence[Emitted], emits: Emits, sequences: Sequence[int], note: Callable[[int, str], None] | None
+) -> list[pa.RecordBatch]:
+    """As `batches_of`, without the rows for which something was emitted that does not fit: `note` is told of these.
+
+    Without `note`, raises Misfit.
+    """
+    try:
+        return list(batches_of(output, emits, sequences))
+    except Misfit:
+        if note is None:
+            raise
+    wrong = misfits(output, emits)
+    for row, what in wrong.items():
+        note(row, what)
+    return list(batches_of([item for item in output if item[1] not in wrong], emits, sequences))
+
+
+def port_meant(port: str, emits: Emits) -> str:
+    """The port that code emits on: the only one need not be named. Raises ValueError when there is no such port."""
+    ports = [name for name, _ in emits]
+    if port in ports:
+        return port
+    if port or len(ports) != 1:
+        known = ", ".join(repr(name) for name in sorted(ports)) or "none"
+        raise ValueError(f"no output port {port!r}; the ports are {known}")
+    return ports[0]
+
+
+def port_column(port: str) -> str:
+    """The name of a port's struct column, where there are several ports: a column cannot be without a name."""
+    return port or "default"
 
 
 def misfits(output: Sequence[Emitted], emits: Emits) -> dict[int, str]:
@@ -117,5 +151,5 @@ def _tagged(emits: Emits, number: int, columns: list[pa.Array], sequences: pa.Ar
             arrays.append(pa.StructArray.from_arrays(columns, fields=fields))
         else:
             arrays.append(pa.nulls(rows, pa.struct(fields)))
-        names.append(port)
+        names.append(port_column(port))
     return pa.RecordBatch.from_arrays([*arrays, sequences], names=[*names, SEQUENCE])

@@ -50,7 +50,8 @@ def run_staged(sinks: int) -> RunEpoch:
         # Through the gateway: for these few rows it is faster than Spark's socket to Python.
         rows: list[Any] = list(batch._jdf.collectAsList())
         staged: list[list[tuple[int, Staged]]] = [[] for _ in range(sinks)]
-        for row in rows:
+        # The acker's rows stand behind the sinks', and are for no sink.
+        for row in (row for row in rows if row.getInt(0) < sinks):
             staged[row.getInt(0)].append((row.getInt(1), Staged(row.getLong(2), json.loads(row.getString(3)))))
         return [[item for _, item in sorted(items, key=lambda pair: pair[0])] for items in staged]
 

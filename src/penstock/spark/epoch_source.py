@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
 from penstock.connectors.base import Place, Slice, SourceConnector
+from penstock.connectors.lookup_tables import enrichment_from_json, lookup_table
 from penstock.connectors.registry import source_connector
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.cutter import cut_next_epoch
@@ -30,13 +31,15 @@ from penstock.epochs.moments import Moment, reach
 from penstock.epochs.postponed import replays_in
 from penstock.epochs.record import EpochRecord
 from penstock.epochs.sequence import Anchor
+from penstock.epochs.ticking import TickRules, Ticks
 from penstock.errors import CoordinationError, PenstockError
 from penstock.spark.failures import left_out
 from penstock.spark.faults import WorkerFault
 from penstock.spark.malformed import MalformedLedger
-from penstock.spark.numbering import SEQUENCE, Picks, numbered, picked, slices_to_replay, without
+from penstock.spark.numbering import SEQUENCE, Picks, numbered, picked, slices_to_replay, timed, without
 from penstock.spark.rounds import Rounds
 from penstock.spark.signals import Signals
+from penstock.spark.table_versions import TableVersions
 from penstock.spark.worker_process import settle_in
 from penstock.topology.model import FrozenOptions, Source
 from penstock.topology.schema import parse_schema
@@ -67,8 +70,14 @@ class ReadSettings:
     parallelism: int
     alone: bool = False
     """Whether Spark has one reader only: one source, and no fan-out, where it reads a source once a branch."""
-    tick: float = 0.0
-    """Seconds after which an empty epoch is cut; 0: never."""
+    ticks: TickRules = TickRules()
+    """When to cut an empty epoch."""
+    windows_close: bool = False
+    """Whether the end of a source closes windows, one epoch later."""
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    """The tables that tuples are enriched from; see `connectors.lookup_tables`."""
+    timed: bool = False
+    """Whether tuples carry the time of their epoch."""
     columns: Mapping[str, list[str]] = field(default_factory=dict)
     """By source, the columns to read; a source that is not named is read whole."""
     read_ahead: frozenset[str] = frozenset()
@@ -87,7 +96,8 @@ class ReadSettings:
             }
             for source in self.sources
         ]
-        return json.dumps({**self.__dict__, "sources": sources, "read_ahead": sorted(self.read_ahead)})
+        further = {"sources": sources, "read_ahead": sorted(self.read_ahead), "ticks": asdict(self.ticks)}
+        return json.dumps({**self.__dict__, **further})
 
     @classmethod
     def from_json(cls, text: str) -> ReadSettings:
@@ -102,7 +112,10 @@ class ReadSettings:
             )
             for source in fields.pop("sources")
         )
-        return cls(sources=sources, read_ahead=frozenset(fields.pop("read_ahead")), **fields)
+        ticks = fields.pop("ticks")
+        ticks |= {"steps": tuple(ticks["steps"]), "gaps": tuple(ticks["gaps"])}
+        read_ahead = frozenset(fields.pop("read_ahead"))
+        return cls(sources=sources, read_ahead=read_ahead, ticks=TickRules(**ticks), **fields)
 
     def connector(self, source: Source) -> SourceConnector:
         connector = source_connector(source, Place(self.topology, source.name, Path(self.folder)))
@@ -118,14 +131,20 @@ class EpochDataSource(DataSource):
         return FORMAT
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return EpochReader(ReadSettings.from_json(self.options["settings"]), self.options["source"])
+        settings = ReadSettings.from_json(self.options["settings"])
+        if "clock" in self.options:
+            from penstock.spark.clock import ClockReader, ClockSettings
+
+            return ClockReader(settings, ClockSettings.from_json(self.options["clock"]))
+        return EpochReader(settings, self.options["source"])
 
 
 class EpochPartition(InputPartition):
     """One slice of one source to read in an epoch: new, or where `picks` stand in an earlier one."""
 
-    def __init__(self, epoch: int, part: Slice, picks: Picks | None = None) -> None:
+    def __init__(self, epoch: int, time_ms: int, part: Slice, picks: Picks | None = None) -> None:
         self.epoch = epoch
+        self.time_ms = time_ms
         self.part = part
         self.picks = picks
 
@@ -168,32 +187,33 @@ class EpochReader(_SimpleStreamReaderWrapper):
         name = self._source.name
         self._read_ahead = None
         begin, finish = json.loads(start["ends"])[name], json.loads(end["ends"])[name]
-        replayed = self._replayed(end["epoch"]) if json.loads(end.get("replays", "{}")).get(name) else []
+        replays = json.loads(end.get("replays", "{}")).get(name)
+        replayed = self._replayed(end["epoch"], end["time_ms"]) if replays else []
         if begin == finish:
             return replayed
         small = name in self._settings.read_ahead and json.loads(end["tuples"])[name] <= SMALL_EPOCH_TUPLES
         if small:
-            parts = self._slices(begin, finish, 1, end["epoch"])
+            parts = self._slices(begin, finish, 1, end)
             if len(parts) == 1:
                 self._read_ahead = self._read_if_small(parts[0])
             if self._read_ahead is not None:
                 return parts
-        return [*self._slices(begin, finish, self._settings.parallelism, end["epoch"]), *replayed]
+        return [*self._slices(begin, finish, self._settings.parallelism, end), *replayed]
 
     def getCache(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[Any] | None:
         """The tuples of a small epoch, read ahead in this process: no task needs Python to read it."""
         return None if self._read_ahead is None else iter(self._read_ahead)
 
     def _slices(
-        self, begin: dict[str, Any], finish: dict[str, Any], parallelism: int, epoch: int
+        self, begin: dict[str, Any], finish: dict[str, Any], parallelism: int, offset: dict[str, Any]
     ) -> list[EpochPartition]:
         try:
             parts = self._connectors[self._source.name].slices(begin, finish, parallelism)
         except PenstockError as error:
             raise WorkerFault("connector", str(error)) from error
-        return [EpochPartition(epoch, part) for part in parts]
+        return [EpochPartition(offset["epoch"], offset["time_ms"], part) for part in parts]
 
-    def _replayed(self, epoch: int) -> list[EpochPartition]:
+    def _replayed(self, epoch: int, time_ms: int) -> list[EpochPartition]:
         """Where the tuples stand that failed earlier and are read again in this epoch."""
         try:
             replays = replays_in(epoch, self._log.all_postponed())
@@ -201,7 +221,7 @@ class EpochReader(_SimpleStreamReaderWrapper):
             found = slices_to_replay(self._connectors[self._source.name], own)
         except PenstockError as error:
             raise WorkerFault("connector", str(error)) from error
-        return [EpochPartition(epoch, part, picks) for part, picks in found]
+        return [EpochPartition(epoch, time_ms, part, picks) for part, picks in found]
 
     def _read_if_small(self, partition: EpochPartition) -> list[pa.RecordBatch] | None:
         taken, size = [], 0
@@ -241,6 +261,8 @@ class EpochReader(_SimpleStreamReaderWrapper):
             self._signals.coordinator_away(str(error))
             return None
         self._signals.coordinator_back()
+        if record is not None and self._settings.tables:
+            self._tables.fetch(record.tables, record.time_ms / 1000)
         return record
 
     def _agree(self, start: Mapping[str, Any]) -> EpochRecord | None:
@@ -248,17 +270,36 @@ class EpochReader(_SimpleStreamReaderWrapper):
         agreed = self._log.get(epoch)
         if agreed is not None or self._signals.stop_wanted():
             return agreed
-        now = int(time.time() * 1000)
-        tick = self._settings.tick > 0 and now - start["time_ms"] >= self._settings.tick * 1000
+        # A clock that jumps back stands still instead: the time of epochs never goes back.
+        now = max(int(time.time() * 1000), start["time_ms"])
+        filled = any((*json.loads(start["tuples"]).values(), *json.loads(start.get("replays", "{}")).values()))
+        tick = self._ticks.due(start["epoch"], start["time_ms"], filled, now)
         postponed = self._log.all_postponed() if self._settings.retries else None
+        ended = json.loads(start.get("ended", "[]")) if self._settings.windows_close else None
         proposal = cut_next_epoch(
-            epoch, json.loads(start["ends"]), self._connectors, self._settings.max_tuples, now, tick, postponed
+            epoch, json.loads(start["ends"]), self._connectors, self._settings.max_tuples, now, tick, postponed, ended
         )
-        return None if proposal is None else self._log.propose(proposal)
+        if proposal is None:
+            return None
+        if self._settings.tables:
+            versions = self._tables.newest(json.loads(start.get("tables", "{}")), now / 1000)
+            proposal = replace(proposal, tables=versions)
+        return self._log.propose(proposal)
 
     @cached_property
     def _connectors(self) -> dict[str, SourceConnector]:
         return {source.name: self._settings.connector(source) for source in self._settings.sources}
+
+    @cached_property
+    def _tables(self) -> TableVersions:
+        enrichments = [enrichment_from_json(fields) for fields in self._settings.tables]
+        folder = Path(self._settings.folder)
+        tables = {each.name: lookup_table(each, self._settings.topology, folder) for each in enrichments}
+        return TableVersions(Path(self._settings.state), tables)
+
+    @cached_property
+    def _ticks(self) -> Ticks:
+        return Ticks(self._settings.ticks)
 
     @cached_property
     def _log(self) -> EpochLog:
@@ -283,9 +324,10 @@ class EpochReader(_SimpleStreamReaderWrapper):
             for chunk in self._settings.connector(self._source).read(partition.part):
                 if partition.picks is None:
                     ledger.note(chunk.malformed)
-                    yield without(numbered(chunk, base + position), gone)
+                    rows = without(numbered(chunk, base + position), gone)
                 else:
-                    yield without(picked(chunk, position, partition.picks), gone)
+                    rows = without(picked(chunk, position, partition.picks), gone)
+                yield timed(rows, partition.time_ms) if self._settings.timed else rows
                 position += chunk.rows.num_rows + len(chunk.malformed)
             ledger.close(partition.epoch, partition.part.first)
         except PenstockError as error:
@@ -317,6 +359,8 @@ def offset_epoch(offset: str) -> tuple[int, EpochRecord]:
         fields["backlog"],
         fields["last"],
         replays=json.loads(fields.get("replays", "{}")),
+        ended=tuple(json.loads(fields.get("ended", "[]"))),
+        tables=json.loads(fields.get("tables", "{}")),
     )
     return record.epoch, record
 
@@ -331,4 +375,6 @@ def _offset(record: EpochRecord) -> dict[str, Any]:
         "backlog": record.backlog,
         "last": record.last,
         "replays": json.dumps(record.replays),
+        "ended": json.dumps(list(record.ended)),
+        "tables": json.dumps(dict(record.tables)),
     }

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -48,10 +48,12 @@ class Dropped:
 class FailureLedger:
     """Collects what failed in one task of one operator; `close` hands it over.
 
-    Where only the number is wanted, `keep` is False and the tuples themselves are not written.
+    Where only the number is wanted, `keep` is False and the tuples themselves are not written. `epoch` tells the
+    present one; without it, the tuples are of the present epoch themselves.
     """
 
-    def __init__(self, state: Path, operator: str, keep: bool) -> None:
+    def __init__(self, state: Path, operator: str, keep: bool, epoch: Callable[[], int] | None = None) -> None:
+        self._epoch = epoch
         self._state = state
         self._operator = operator
         self._keep = keep
@@ -62,7 +64,8 @@ class FailureLedger:
     def note(self, sequence: int, tup: Mapping[str, Any], error: str, at: str) -> None:
         """A tuple failed."""
         if self._file is None:
-            folder = folder_of(self._state, sequence >> SEQUENCE_BITS)
+            epoch = self._epoch() if self._epoch is not None else sequence >> SEQUENCE_BITS
+            folder = folder_of(self._state, epoch)
             folder.mkdir(parents=True, exist_ok=True)
             self._draft = folder / f".{uuid.uuid4().hex}"
             self._file = self._draft.open("w")
@@ -71,8 +74,9 @@ class FailureLedger:
             line = {"sequence": sequence, "error": error, "at": at, "tuple": plain(tup)}
             self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
-    def close(self, task: int) -> None:
-        """Make what was noted visible to the driver, if there is anything."""
+    def close(self, task: int | str) -> None:
+        """Make what was noted visible to the driver, if there is anything. `task` is the same when the task runs again,
+        no other task's, and has no dash."""
         if self._file is None or self._draft is None:
             return
         if not self._keep:

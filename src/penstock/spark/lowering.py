@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
+from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -12,11 +13,31 @@ from penstock.connectors.base import SinkConnector
 from penstock.epochs.record import SEQUENCE_BITS
 from penstock.errors import TopologyError
 from penstock.plan.counting import counts_needed
-from penstock.plan.graph import Apply, Exchange, Merge, Plan, Port, Read, Share, Step, Write
+from penstock.plan.graph import Acker, Apply, Exchange, Gather, Merge, Plan, Port, Read, Share, Step, Write
 from penstock.spark.arrow_stage import map_batches
+from penstock.spark.carried_time import CarriedTime
 from penstock.spark.custom import INSTANCE, PORT, CustomStage
+from penstock.spark.emitted import port_column
+from penstock.spark.enrichments import lower_enrich
 from penstock.spark.epoch_source import FORMAT, SEQUENCE, ReadSettings
+from penstock.spark.input_ports import (
+    frames_by_port,
+    lower_gather,
+    ported_stage,
+    ports_of,
+    routing_columns,
+    with_fields,
+)
+from penstock.spark.joins import lower_join
+from penstock.spark.keyed_stage import lower_keyed
+from penstock.spark.numbering import HIDDEN, TIME
+from penstock.spark.self_acking import emits_with_unacked
 from penstock.spark.staging import align, tagged_rows
+from penstock.spark.unacked import NAME as UNACKED_TUPLES
+from penstock.spark.unacked import TREE, UnackedTuples
+from penstock.spark.windows import lower_window
+from penstock.topology.enrichment import Enrich
+from penstock.topology.join import Join
 from penstock.topology.model import (
     Count,
     Custom,
@@ -29,6 +50,7 @@ from penstock.topology.model import (
     Union,
     Uniq,
 )
+from penstock.topology.window import Window as TimeWindow
 
 _EVERYTHING = "__everything"
 
@@ -53,6 +75,11 @@ class Lowering:
     def parallelism(self) -> int:
         return self.settings.parallelism
 
+    @property
+    def state_partitions(self) -> int:
+        """Into how many parts all state is divided."""
+        return int(self.spark.conf.get("spark.sql.shuffle.partitions") or self.parallelism)
+
 
 def lower_plan(lowering: Lowering) -> DataFrame:
     """One DataFrame with the tagged rows of all sinks: the whole topology as one streaming query."""
@@ -65,6 +92,8 @@ def lower_plan(lowering: Lowering) -> DataFrame:
         lowering.frames[step.id] = frame
         if isinstance(step, Write):
             written[step.sink.name] = frame
+        elif isinstance(step, Acker):
+            written[UNACKED_TUPLES] = frame
     first, *others = align(written)
     for other in others:
         first = first.union(other)
@@ -79,7 +108,7 @@ def lower_step(step: Step, lowering: Lowering) -> DataFrame:
 @lower_step.register
 def _(step: Read, lowering: Lowering) -> DataFrame:
     schema = lowering.settings.connector(step.source).schema()
-    reader = lowering.spark.readStream.format(FORMAT).schema(f"{schema.ddl}, {SEQUENCE} bigint")
+    reader = lowering.spark.readStream.format(FORMAT).schema(f"{schema.ddl}, {_hidden(lowering)}")
     return reader.option("settings", lowering.settings.to_json()).option("source", step.source.name).load()
 
 
@@ -92,13 +121,21 @@ def _(step: Merge, lowering: Lowering) -> DataFrame:
 
 
 @lower_step.register
+def _(step: Gather, lowering: Lowering) -> DataFrame:
+    return lower_gather(step, lowering)
+
+
+@lower_step.register
 def _(step: Exchange, lowering: Lowering) -> DataFrame:
     frame = lowering.frames[step.input]
+    gathered = lowering.plan.step(step.input)
     number = step.parallelism or lowering.parallelism
     match step.route.kind:
         case RouteKind.SHUFFLE:
             return frame.repartition(number)
         case RouteKind.HASH:
+            if isinstance(gathered, Gather):
+                return frame.repartition(number, *routing_columns(gathered, step.route.fields))
             return frame.repartition(number, *step.route.fields)
         case RouteKind.GLOBAL:
             # repartition(1) would be optimised into a coalesce and take the parallelism before it along.
@@ -127,24 +164,47 @@ def _(step: Share, lowering: Lowering) -> DataFrame:
 @lower_step.register
 def _(step: Port, lowering: Lowering) -> DataFrame:
     frame = lowering.frames[step.input]
-    ports = [name for name in frame.columns if name not in (PORT, SEQUENCE)]
-    chosen = frame.where(F.col(PORT) == ports.index(step.name))
-    return chosen.select(f"`{step.name}`.*", SEQUENCE)
+    ports = [name for name in frame.columns if name not in (PORT, *HIDDEN)]
+    column = port_column(step.name)
+    chosen = frame.where(F.col(PORT) == ports.index(column))
+    return chosen.select(f"`{column}`.*", *_hidden_of(frame))
 
 
 @lower_step.register
 def _(step: Apply, lowering: Lowering) -> DataFrame:
-    frame = lower_operator(step.operator, lowering.frames[step.input], lowering)
+    if isinstance(step.operator, Join):
+        frame = lower_join(step.operator, frames_by_port(step, lowering), lowering)
+    else:
+        frame = lower_operator(step.operator, lowering.frames[step.input], lowering)
     if lowering.metrics and step.operator.name in lowering.counted:
-        return frame.observe(f"{step.operator.name}|tuples", F.count(F.lit(1)).alias("tuples"))
+        number = F.count(F.lit(1))
+        if isinstance(step.operator, Custom) and step.operator.name in lowering.plan.self_acking:
+            number = F.count_if(F.col(PORT) < len(step.operator.emits))
+        return frame.observe(f"{step.operator.name}|tuples", number.alias("tuples"))
     return frame
 
 
 @lower_step.register
 def _(step: Write, lowering: Lowering) -> DataFrame:
-    frame = lowering.frames[step.input].drop(SEQUENCE)
+    frame = lowering.frames[step.input].drop(*HIDDEN)
     lowering.sinks[step.sink.name] = lowering.sinks[step.sink.name].with_columns(tuple(frame.columns))
     return tagged_rows(frame, step.sink.name, lowering.sinks)
+
+
+@lower_step.register
+def _(step: Acker, lowering: Lowering) -> DataFrame:
+    """The tuples of trees that are not complete: those for which the ids that are left do not cancel out.
+
+    A window and no grouping: a tree is decided within its epoch, and a grouping would remember it for ever.
+    """
+    first, *others = (lowering.frames[name] for name in step.inputs)
+    for other in others:
+        first = first.unionByName(other)
+    left = F.bit_xor("ack").over(Window.partitionBy(SEQUENCE))
+    incomplete = first.withColumn("ack", left).where("ack <> 0")
+    rows = incomplete.select("operator", "tuple", F.col(SEQUENCE).alias(TREE))
+    taker = UnackedTuples.of(lowering.plan.topology, Path(lowering.settings.state))
+    return tagged_rows(rows, UNACKED_TUPLES, {**lowering.sinks, UNACKED_TUPLES: taker})
 
 
 @singledispatch
@@ -159,13 +219,13 @@ def _(operator: Filter, frame: DataFrame, lowering: Lowering) -> DataFrame:
 
 @lower_operator.register
 def _(operator: Select, frame: DataFrame, lowering: Lowering) -> DataFrame:
-    return frame.selectExpr(*operator.columns, SEQUENCE)
+    return frame.selectExpr(*operator.columns, *_hidden_of(frame))
 
 
 @lower_operator.register
 def _(operator: Explode, frame: DataFrame, lowering: Lowering) -> DataFrame:
-    kept = [f"`{name}`" for name in frame.columns if name not in (operator.alias, SEQUENCE)]
-    return frame.selectExpr(*kept, f"explode({operator.expression}) as `{operator.alias}`", SEQUENCE)
+    kept = [f"`{name}`" for name in frame.columns if name not in (operator.alias, *HIDDEN)]
+    return frame.selectExpr(*kept, f"explode({operator.expression}) as `{operator.alias}`", *_hidden_of(frame))
 
 
 @lower_operator.register
@@ -183,7 +243,8 @@ def _(operator: Uniq, frame: DataFrame, lowering: Lowering) -> DataFrame:
     # A shuffle delivers rows in any order: sorted by sequence, the first tuple of a key is the first one,
     # and where one source tuple gave several, the order of their values decides.
     order = [SEQUENCE, *(name for name in frame.columns if name != SEQUENCE)]
-    divided = frame.repartition(lowering.parallelism, *operator.keys)
+    # As many parts as the state has: otherwise Spark divides once more, after the sort, and the order is lost.
+    divided = frame.repartition(lowering.state_partitions, *operator.keys)
     return divided.sortWithinPartitions(*order).dropDuplicates(list(operator.keys))
 
 
@@ -192,7 +253,7 @@ def _(operator: Count, frame: DataFrame, lowering: Lowering) -> DataFrame:
     if operator.emit == "each":
         return _count_each(operator, frame)
     counted = frame.groupBy(*_grouping(operator)).agg(
-        F.count(F.lit(1)).alias("count"), F.max(SEQUENCE).alias(SEQUENCE)
+        F.count(F.lit(1)).alias("count"), *(F.max(name).alias(name) for name in _hidden_of(frame))
     )
     return counted.drop(_EVERYTHING)
 
@@ -214,27 +275,57 @@ def _count_each(operator: Count, frame: DataFrame) -> DataFrame:
     counted = numbered.groupBy(*keys).agg(
         F.count(F.lit(1)).alias("__total"),
         F.max(F.struct(epoch.alias("epoch"), F.col("__many").alias("many"))).alias("__newest"),
-        F.max(SEQUENCE).alias(SEQUENCE),
+        *(F.max(name).alias(name) for name in _hidden_of(frame)),
     )
     first = F.col("__total") - F.col("__newest.many") + 1
     number = F.explode(F.sequence(first, F.col("__total"))).alias("count")
-    return counted.select(*(F.col(f"`{key}`") for key in operator.keys), number, SEQUENCE)
+    return counted.select(*(F.col(f"`{key}`") for key in operator.keys), number, *_hidden_of(frame))
+
+
+@lower_operator.register
+def _(operator: Enrich, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    return lower_enrich(operator, frame, lowering)
+
+
+@lower_operator.register
+def _(operator: TimeWindow, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    return lower_window(operator, frame, lowering)
 
 
 @lower_operator.register
 def _(operator: Custom, frame: DataFrame, lowering: Lowering) -> DataFrame:
-    columns = tuple(name for name in frame.columns if name != SEQUENCE)
+    columns = tuple(name for name in frame.columns if name not in HIDDEN)
     settings = lowering.settings
-    stage = CustomStage(settings.run, operator, settings.folder, columns, settings.state)
-    if len(operator.emits) == 1:
-        output = f"{operator.emits[0][1].ddl}, {SEQUENCE} bigint"
+    acks = operator.name in lowering.plan.self_acking
+    ack_timeout = lowering.plan.topology.ack_timeout if acks else None
+    stage = CustomStage(
+        settings.run, operator, settings.folder, columns, settings.state, ack_timeout, settings.topology
+    )
+    emits = emits_with_unacked(operator) if acks else operator.emits
+    if len(emits) == 1:
+        output = f"{emits[0][1].ddl}, {_hidden(lowering)}"
     else:
-        ports = ", ".join(
-            f"`{port}` struct<{', '.join(f'`{item.name}`: {item.type}' for item in schema.fields)}>"
-            for port, schema in operator.emits
+        structs = ", ".join(
+            f"`{port_column(port)}` struct<{', '.join(f'`{item.name}`: {item.type}' for item in schema.fields)}>"
+            for port, schema in emits
         )
-        output = f"{PORT} int, {ports}, {SEQUENCE} bigint"
-    return map_batches(frame.withColumn(INSTANCE, F.spark_partition_id()), stage, output)
+        output = f"{PORT} int, {structs}, {_hidden(lowering)}"
+    ports = ports_of(frame) if operator.input_ports else None
+    if operator.key:
+        keyed = frame if ports is None else with_fields(frame, ports, operator.key)
+        return lower_keyed(operator, keyed, stage, output, ports)
+    inner = stage if ports is None else ported_stage(stage, ports)
+    carried = CarriedTime(inner) if TIME in frame.columns else inner
+    return map_batches(frame.withColumn(INSTANCE, F.spark_partition_id()), carried, output)
+
+
+def _hidden(lowering: Lowering) -> str:
+    """The columns of ours that accompany the tuples, as Spark reads a schema."""
+    return f"{SEQUENCE} bigint" + (f", {TIME} timestamp" if lowering.settings.timed else "")
+
+
+def _hidden_of(frame: DataFrame) -> list[str]:
+    return [name for name in HIDDEN if name in frame.columns]
 
 
 def _in_user_terms(step: Step, error: Exception) -> Exception:

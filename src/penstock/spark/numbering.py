@@ -14,6 +14,14 @@ from penstock.epochs.postponed import Replay
 SEQUENCE = "__seq"
 """The hidden column that orders tuples and says which source tuple they come from; see `epochs.sequence`."""
 
+TIMESTAMP = pa.timestamp("us", "UTC")
+
+TIME = "__time"
+"""The hidden column with the time of the epoch, which tuples have where a window asks for it."""
+
+HIDDEN = (SEQUENCE, TIME)
+"""The columns of ours that accompany the tuples between operators."""
+
 Picks = Mapping[int, int]
 """By the position of a tuple in the epoch where it was first read, the sequence it has when it is replayed."""
 
@@ -37,6 +45,12 @@ def without(rows: pa.RecordBatch, sequences: pa.Array) -> pa.RecordBatch:
         return rows
     gone = pc.is_in(rows.column(SEQUENCE), value_set=sequences)
     return rows.filter(pc.invert(gone))
+
+
+def timed(rows: pa.RecordBatch, time_ms: int) -> pa.RecordBatch:
+    """The tuples with the time of their epoch."""
+    times = pa.array(np.full(rows.num_rows, time_ms * 1000, dtype=np.int64)).cast(TIMESTAMP)
+    return pa.RecordBatch.from_arrays([*rows.columns, times], names=[*rows.schema.names, TIME])
 
 
 def slices_to_replay(connector: SourceConnector, replays: Iterable[Replay]) -> list[tuple[Slice, Picks]]:

@@ -20,9 +20,13 @@ from pyspark.sql import SparkSession
 from penstock.spark.class_archive import archive_options
 from penstock.spark.epoch_source import EpochDataSource
 from penstock.spark.java import Java, check_java
+from penstock.spark.table_source import TableDataSource
 from penstock.spark.zygote import zygote_launcher
 
 _STREAMING = "spark.sql.streaming."
+
+CHANGELOGS = f"{_STREAMING}stateStore.rocksdb.changelogCheckpointing.enabled"
+"""Whether an epoch writes down what it changed in the state, or the whole of it again."""
 
 ALWAYS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
@@ -35,8 +39,7 @@ ALWAYS: Mapping[str, str] = {
     f"{_STREAMING}stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
-    # An epoch writes down what it changed in the state, not the whole of it again.
-    f"{_STREAMING}stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    CHANGELOGS: "true",
     # Counting the keys in state costs a look-up for every write.
     f"{_STREAMING}stateStore.rocksdb.trackTotalNumberOfRows": "false",
     f"{_STREAMING}minBatchesToRetain": "10",
@@ -77,7 +80,10 @@ appender.file.name = file
 appender.file.fileName = {file}
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+logger.state.name = org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkStateServer
+logger.state.level = error
 """
+"""The server of keyed state warns of every key that it does not know yet."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,7 @@ def start_session(settings: SessionSettings) -> SparkSession:
         session = SparkSession.builder.config(conf=conf).getOrCreate()
     _quieten_accumulators(session)
     session.dataSource.register(EpochDataSource)
+    session.dataSource.register(TableDataSource)
     if _is_local(settings.master):
         _leave_out_checksum_files(session)
     return session

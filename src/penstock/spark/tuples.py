@@ -34,7 +34,7 @@ def rows_of(batch: pa.RecordBatch, names: tuple[str, ...]) -> Iterator[Any]:
     make = tuple_class(names)
     columns = [batch.column(name).to_pylist() for name in names]
     if not columns:
-        return iter([make(())] * batch.num_rows)
+        return (make(()) for _ in range(batch.num_rows))
     return map(make, zip(*columns, strict=True))
 
 

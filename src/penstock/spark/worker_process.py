@@ -23,3 +23,10 @@ def task_number() -> int:
 
     context = TaskContext.get()
     return 0 if context is None else int(context.partitionId())
+
+
+def is_task() -> bool:
+    """Whether a task of Spark's runs in this process."""
+    from pyspark import TaskContext
+
+    return TaskContext.get() is not None

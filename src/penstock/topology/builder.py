@@ -9,13 +9,16 @@ from __future__ import annotations
 import inspect
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from penstock.errors import TopologyError
 from penstock.topology.catalogue import describe_operator
+from penstock.topology.enrichment import Enrich
+from penstock.topology.input_ports import Inputs
+from penstock.topology.join import Join
 from penstock.topology.model import (
     Count,
     Custom,
@@ -52,6 +55,7 @@ from penstock.topology.values import (
     to_schema,
     to_stream,
 )
+from penstock.topology.window import Span, Window
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib"))
@@ -149,33 +153,73 @@ class Stream:
         """Count tuples since the beginning, per key, or over all without keys."""
         return self._add(Count, name, {"count": _keys(keys), "emit": emit}, parallelism, route)
 
+    def window(self, span: str | Span, *, compute: str | Sequence[str], on: str | None = None,
+               lateness: str | float = 0.0, by: str | Sequence[str] = (), emit: str = "close", late: str = "drop",
+               name: str | None = None, parallelism: int | None = None, route: str | Route | None = None) -> Stream:
+        """Put tuples together by time and key: `window("tumbling(1 minute)", on="at", compute="count() as n")`."""
+        given = {"window": span, "on": on, "lateness": lateness, "by": by or None, "compute": compute, "emit": emit,
+                 "late": late}
+        given = {key: value for key, value in given.items() if value is not None}
+        return self._add(Window, name, given, parallelism, route)
+
     def union(self, *others: Stream, name: str | None = None, parallelism: int | None = None,
               route: str | Route | None = None) -> Stream:
         """Merge this stream with others; their topologies are merged too."""
         topology = self.topology
         for other in others:
             topology = merge(topology, other.topology)
-        inputs = (self.ref, *(other.ref for other in others))
+        inputs = Inputs((self.ref, *(other.ref for other in others)))
         return replace(self, topology=topology)._add(Union, name, {"union": None}, parallelism, route, inputs)
+
+    def join(self, other: Stream, condition: str, *, within: str | float, on: str | Mapping[str, str] | None = None,
+             kind: str = "inner", lateness: str | float = 0.0, ports: tuple[str, str] | None = None,
+             name: str | None = None, parallelism: int | None = None) -> Stream:
+        """Put together the tuples of this stream and another that belong together and are near in time:
+        `orders.join(payments, "orders.id = payments.order_id", within="1 hour")`.
+
+        The ports are called like what the streams come from, or as `ports` says.
+        """
+        with _Written(_caller(), "join"):
+            one, two = ports or (self.ref.port or self.ref.node, other.ref.port or other.ref.node)
+            if one == two:
+                raise TopologyError(f"both ports would be called '{one}'; name them with ports=(…, …)")
+        stream, inputs = self._with_ports({one: self, two: other})
+        given = {"join": condition, "within": within, "on": on, "kind": kind, "lateness": lateness}
+        given = {key: value for key, value in given.items() if value is not None}
+        return stream._add(Join, name, given, parallelism, None, inputs)
+
+    def enrich(self, table: str, *, by: str | Sequence[str], schema: str | Schema | None = None, kind: str = "inner",
+               rows_of: str | None = None, every: str | float = 60.0, format: str | None = None, header: bool = False,
+               name: str | None = None, parallelism: int | None = None, route: str | Route | None = None) -> Stream:
+        """Add the columns of a table, which is read again when it changes: `enrich("prices.csv", by="item", …)`."""
+        given = {"enrich": table, "by": by, "schema": schema, "kind": kind, "rows_of": rows_of, "every": every,
+                 "format": format, "header": header}
+        given = {key: value for key, value in given.items() if value is not None}
+        return self._add(Enrich, name, given, parallelism, route)
 
     def custom(self, code: Code, *, emits: str | Schema | Mapping[str, str | Schema] | None = None,
                with_: Mapping[str, Any] | None = None, timeout: float | None = None,
-               on_error: str | OnError | None = None, name: str | None = None,
-               parallelism: int | None = None, route: str | Route | None = None) -> Stream:
+               on_error: str | OnError | None = None, key: str | Sequence[str] | None = None,
+               ports: Mapping[str, Stream] | None = None, access: str | None = None,
+               name: str | None = None, parallelism: int | None = None,
+               route: str | Route | None = None) -> Stream:
         """Run your own Python: `module:name`, or a function or class at the top level of a module.
 
         Given the object itself, the topology's folder becomes the one its module is imported from,
-        unless the topology has a folder already. `with_` is what the YAML file calls `with`.
+        unless the topology has a folder already. `with_` is what the YAML file calls `with`. `ports` are the
+        operator's named inputs, this stream among them: `ports={"orders": orders, "payments": payments}`.
         """
-        topology = self.topology
+        stream, inputs = (self, None) if ports is None else self._with_ports(ports)
+        topology = stream.topology
         with _Written(_caller(), "custom"):
             if not isinstance(code, str):
                 code, folder = _find_code(code)
                 if folder is not None and topology.folder == Path():
                     topology = topology.with_folder(folder)
-        given = {"custom": code, "emits": emits, "with": with_, "timeout": timeout, "on_error": on_error}
+        given = {"custom": code, "emits": emits, "with": with_, "timeout": timeout, "on_error": on_error, "key": key,
+                 "access": access}
         given = {key: value for key, value in given.items() if value is not None}
-        return replace(self, topology=topology)._add(Custom, name, given, parallelism, route)
+        return replace(self, topology=topology)._add(Custom, name, given, parallelism, route, inputs)
 
     def port(self, name: str) -> Stream:
         """Another output of the operator that this stream comes from."""
@@ -190,10 +234,21 @@ class Stream:
             made = Sink(check_name(name), self.ref, kind, kept, where=where)
         return replace(self.topology, sinks=(*self.topology.sinks, made))
 
+    def _with_ports(self, ports: Mapping[str, Stream]) -> tuple[Stream, Inputs]:
+        """This stream in a topology that has the streams of all ports; and these as inputs."""
+        with _Written(_caller(), "ports"):
+            if self.ref not in [other.ref for other in ports.values()]:
+                raise TopologyError(f"'{self.ref}' itself is none of the ports {', '.join(ports)}")
+            names = tuple(check_name(port) for port in ports)
+        topology = self.topology
+        for other in ports.values():
+            topology = merge(topology, other.topology)
+        return replace(self, topology=topology), Inputs(tuple(other.ref for other in ports.values()), names)
+
     def _add(self, operator: type[Operator], name: str | None, given: Mapping[str, Any],
-             parallelism: int | None, route: str | Route | None,
-             inputs: tuple[StreamRef, ...] | None = None) -> Stream:
+             parallelism: int | None, route: str | Route | None, inputs: Inputs | None = None) -> Stream:
         where = _caller()
+        streams, ports = inputs or Inputs((self.ref,))
         taken: tuple[Source | Operator, ...] = (*self.topology.sources, *self.topology.operators)
         common = {"parallelism": parallelism, "route": route}
         common_given = {key: value for key, value in common.items() if value is not None}
@@ -201,7 +256,7 @@ class Stream:
             arguments = _arguments(operator, {**given, **common_given})
             chosen = check_name(name) if name is not None else _free_name(operator.keyword, taken)
             _require_new(chosen, taken)
-            made = operator(chosen, (self.ref,) if inputs is None else inputs, **arguments, where=where)
+            made = operator(chosen, streams, input_ports=ports, **arguments, where=where)
         grown = replace(self.topology, operators=(*self.topology.operators, made))
         return Stream(grown, StreamRef(chosen))
 

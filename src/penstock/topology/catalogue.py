@@ -44,6 +44,8 @@ class Kind:
     argument: Option | None
     options: tuple[Option, ...] = ()
     stateful: bool = False
+    named_ports: bool = False
+    """Whether an operator's inputs may be named ports."""
 
     def option(self, name: str) -> Option | None:
         return next((option for option in self.options if option.name == name), None)
@@ -80,7 +82,8 @@ def describe_operator(operator: type[Operator]) -> Kind:
     described = {field.name: describe_field(field) for field in fields(operator) if "doc" in field.metadata}
     argument = described.pop(operator.argument, None)
     doc = (operator.__doc__ or "").strip().splitlines()[0]
-    return Kind(operator.keyword, "operator", doc, argument, tuple(described.values()), operator.stateful)
+    options = tuple(described.values())
+    return Kind(operator.keyword, "operator", doc, argument, options, operator.stateful, operator.named_ports)
 
 
 def operator_kinds() -> tuple[Kind, ...]:

@@ -15,7 +15,8 @@ from penstock.topology.catalogue import (
     describe_field,
     operator_kinds,
 )
-from penstock.topology.model import Delivery, EpochSettings, OnError, RouteKind
+from penstock.topology.durations import PATTERN as DURATION_PATTERN
+from penstock.topology.model import Delivery, EpochSettings, OnError, RouteKind, Topology
 from penstock.topology.on_error import PATTERN as ON_ERROR_PATTERN
 from penstock.topology.values import CUSTOM, LOGGING, ON_MALFORMED, needs_argument
 
@@ -23,6 +24,9 @@ Json = dict[str, Any]
 
 _NAME = "^[A-Za-z0-9_-]+$"
 _STREAM: Json = {"type": "string", "pattern": r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)?$"}
+_STREAMS: Json = {"type": "array", "items": _STREAM, "minItems": 1}
+_PORTS: Json = {"type": "object", "propertyNames": {"pattern": _NAME}, "minProperties": 1,
+                "additionalProperties": {"anyOf": [_STREAM, _STREAMS]}}
 _FROM_ENVIRONMENT: Json = {"type": "string", "pattern": r"\$\{env:"}
 _TEXT: Json = {"type": "string"}
 _TEXTS: Json = {"type": "array", "items": _TEXT, "minItems": 1}
@@ -38,12 +42,14 @@ _TYPES: dict[str, Json] = {
     "number": {"anyOf": [{"type": "number"}, _FROM_ENVIRONMENT]},
     "boolean": {"anyOf": [{"type": "boolean"}, _FROM_ENVIRONMENT]},
     "duration": {"anyOf": [{"type": "number", "minimum": 0},
-                           {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ms|s|m|h)\s*$"},
+                           {"type": "string", "pattern": DURATION_PATTERN},
                            _FROM_ENVIRONMENT]},
     "mapping": {"type": "object"},
     "schema": _TEXT,
     "emits": {"anyOf": [_TEXT, {**_TEXT_BY_NAME, "propertyNames": {"pattern": _NAME}}]},
     "code": {"type": "string", "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$|\$\{env:"},
+    "window": {"type": "string", "pattern": r"^\s*[A-Za-z]+\s*\(.*\)\s*$|\$\{env:"},
+    "times": {"anyOf": [_TEXT, {**_TEXT_BY_NAME, "propertyNames": {"pattern": _NAME}}]},
     "on_error": {"anyOf": [{"enum": ["fail", "drop", "dead-letter", "retry(3)"]},
                            {"type": "string", "pattern": rf"{ON_ERROR_PATTERN}|\$\{{env:"}]},
 }
@@ -74,6 +80,10 @@ def json_schema(catalogue: Catalogue) -> Json:
             "epoch": _object([describe_field(field) for field in fields(EpochSettings)],
                              "How the input is cut into epochs."),
             "dead_letters": {**_TEXT, "description": "The file for records and tuples that failed."},
+            "acking": {**_TYPES["boolean"], "default": Topology.acking,
+                       "description": "Whether bolts may ack their tuples themselves."},
+            "ack_timeout": {**_TYPES["duration"], "default": Topology.ack_timeout,
+                            "description": "Seconds that such a bolt may take to ack a tuple."},
             "logging": _choice(LOGGING, "`full` logs every tuple emitted.", LOGGING[0]),
             "commands": {**_TEXTS, "minItems": 0, "description": "Commands such as `Freeze OP2 1`."},
             "tests": _TESTS,
@@ -100,8 +110,8 @@ def _kind(kind: Kind) -> Json:
     elif kind.role == "sink":
         common = {"from": {**_STREAM, "description": "The stream it takes."}}
     else:
-        streams: Json = {"type": "array", "items": _STREAM, "minItems": 1}
-        common = {"from": {"anyOf": [_STREAM, streams], "description": "The stream or streams it takes."}}
+        ports = [_PORTS] if kind.named_ports else []
+        common = {"from": {"anyOf": [_STREAM, _STREAMS, *ports], "description": "The stream or streams it takes."}}
     written = {"type": "object", "description": kind.doc, "additionalProperties": False}
     if kind.name == CUSTOM and kind.role != "operator":
         written["additionalProperties"] = True

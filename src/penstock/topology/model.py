@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from penstock.topology.schema import Schema
 
 if TYPE_CHECKING:
+    from penstock.runtime.manifest import Manifest
+    from penstock.runtime.rescale import Rescaled
     from penstock.runtime.run import Outcome
     from penstock.topology.builder import Stream
 
@@ -137,15 +139,24 @@ class Operator:
     argument: ClassVar[str] = ""
     """The field that takes the value written at the keyword."""
     stateful: ClassVar[bool] = False
+    named_ports: ClassVar[bool] = False
+    """Whether its inputs may be named ports, each with columns of its own."""
 
     name: str
     inputs: tuple[StreamRef, ...]
+    input_ports: tuple[str, ...] = field(default=(), kw_only=True)
+    """The port of each input, where `from` names them; a port that is there twice merges its streams."""
     parallelism: int | None = option("How many instances run in parallel.", type="integer", minimum=1)
     route: Route | None = option("How tuples are divided over the instances.", type="route")
     where: Location = nowhere()
 
     def output_ports(self) -> tuple[str, ...]:
         return (DEFAULT_PORT,)
+
+    def by_port(self) -> dict[str, tuple[StreamRef, ...]]:
+        """The streams of each named input port, in the order written; empty where inputs are not named."""
+        named = list(zip(self.input_ports, self.inputs, strict=False))
+        return {port: tuple(ref for name, ref in named if name == port) for port in self.input_ports}
 
 
 @dataclass(frozen=True)
@@ -224,18 +235,30 @@ class Custom(Operator):
 
     keyword: ClassVar[str] = "custom"
     argument: ClassVar[str] = "code"
+    named_ports: ClassVar[bool] = True
 
     code: str = option("`module:function`, `module:BoltClass` or `module:Class.method`.", type="code")
     emits: tuple[tuple[str, Schema], ...] = option(
         "The schema of what it emits, or a mapping from port to schema.", default=(), type="emits")
     arguments: FrozenOptions = option("Keyword arguments for the function or for the bolt's `initialize`.",
                                       default=FrozenOptions(), type="mapping", key="with")
+    key: tuple[str, ...] = option(
+        "The columns that make the key: the code then has a state and timers for every key, and gets the tuples of a "
+        "key in order.", default=(), type="columns")
     timeout: float = option("Seconds one tuple may take before the operator counts as hung.", default=60.0,
                             type="number")
     on_error: OnError = option(
         "What becomes of a tuple for which it fails: `fail` ends the run, `drop` only counts it, `dead-letter` writes "
         "it to the dead letters, `retry(n)` replays its source tuple up to n times first.",
         default=OnError(), type="on_error", choices=("fail", "drop", "dead-letter", "retry(n)"))
+    access: str = option(
+        "With several input ports: `asynchronous` calls it for each tuple, from any port. `synchronous` calls "
+        "`process_epoch` once an epoch, with the tuples of every port.",
+        default="asynchronous", type="choice", choices=("asynchronous", "synchronous"))
+
+    def __post_init__(self) -> None:
+        # Of custom code, only that with a key remembers anything; of the other kinds, all operators or none.
+        object.__setattr__(self, "stateful", bool(self.key))
 
     def output_ports(self) -> tuple[str, ...]:
         return tuple(port for port, _ in self.emits) or (DEFAULT_PORT,)
@@ -252,8 +275,20 @@ class Custom(Operator):
     def retries(self) -> bool:
         return self.on_error.kind is ErrorKind.RETRY
 
+    @property
+    def synchronous(self) -> bool:
+        """Whether it is called with the tuples of all its ports together."""
+        return self.access == "synchronous"
 
-OPERATOR_KINDS: tuple[type[Operator], ...] = (Filter, Select, Explode, Dup, Uniq, Count, Union, Custom)
+
+# Here, because these kinds are built upon what stands above.
+from penstock.topology.enrichment import Enrich  # noqa: E402
+from penstock.topology.join import Join  # noqa: E402
+from penstock.topology.window import Window  # noqa: E402
+
+OPERATOR_KINDS: tuple[type[Operator], ...] = (
+    Filter, Select, Explode, Dup, Uniq, Count, Window, Union, Join, Enrich, Custom
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -304,6 +339,10 @@ class Topology:
     logging: str = "light"
     commands: tuple[Command, ...] = ()
     tests: tuple[Case, ...] = ()
+    acking: bool = False
+    """Whether bolts may ack their tuples themselves, and whether all are acked is looked at."""
+    ack_timeout: float = 30.0
+    """Seconds that a tuple may wait for its ack."""
     folder: Path = field(default=Path(), compare=False)
     """Paths and code are found relative to this."""
     where: Location = nowhere()
@@ -357,3 +396,37 @@ class Topology:
         from penstock.notebook import run_here
 
         return run_here(self, master=master, fresh=fresh, seconds=seconds)
+
+    # -- what it remembers, running or stopped; see docs/state.md -------------------------------
+
+    def checkpoint(self, name: str | None = None) -> Manifest:
+        """Keep what it remembers after its newest epoch under a name; a run does not notice."""
+        from penstock.notebook import checkpoint_here
+
+        return checkpoint_here(self, name)
+
+    def backup(self, folder: Path | str, checkpoint: str | None = None) -> Manifest:
+        """Copy a checkpoint, or what it remembers now, to an empty folder."""
+        from penstock.notebook import backup_here
+
+        return backup_here(self, Path(folder), checkpoint)
+
+    def restore(
+        self, folder: Path | str, parallelism: int | None = None, replace: bool = False, fresh_sinks: bool = False
+    ) -> list[str]:
+        """Go on from a backup with the next `run`; what to know about it: what is left behind, what begins empty."""
+        from penstock.notebook import restore_here
+
+        return restore_here(self, Path(folder), parallelism, replace, fresh_sinks)
+
+    def rescale(self, operator: str, instances: int) -> Rescaled:
+        """Divide what its stateful operators remember over so many instances."""
+        from penstock.notebook import rescale_here
+
+        return rescale_here(self, operator, instances)
+
+    def state(self, operator: str) -> list[dict[str, Any]]:
+        """What a stateful operator remembers after the newest epoch, a row for every key."""
+        from penstock.notebook import state_here
+
+        return state_here(self, operator)

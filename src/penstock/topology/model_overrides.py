@@ -14,10 +14,12 @@ from penstock.topology.values import (
     ON_MALFORMED,
     check_name,
     operator_fields,
+    to_boolean,
     to_choice,
     to_field,
     to_filled_text,
     to_schema,
+    to_seconds,
 )
 
 
@@ -38,6 +40,8 @@ _SETTINGS: dict[str, Callable[[Topology, Outside], Topology]] = {
         topology, delivery=Delivery(to_choice(value, tuple(Delivery)))),
     "logging": lambda topology, value: replace(topology, logging=to_choice(value, LOGGING)),
     "dead_letters": lambda topology, value: replace(topology, dead_letters=to_filled_text(value)),
+    "acking": lambda topology, value: replace(topology, acking=to_boolean(value)),
+    "ack_timeout": lambda topology, value: replace(topology, ack_timeout=to_seconds(value)),
 }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock.errors import TopologyError
 from penstock.topology.catalogue import Kind, Option, describe_field, option_key
+from penstock.topology.durations import parse_duration
 from penstock.topology.environment import Outside
 from penstock.topology.model import (
     DEFAULT_PORT,
@@ -27,6 +28,8 @@ from penstock.topology.on_error import parse_on_error
 from penstock.topology.problems import suggest
 from penstock.topology.routes import parse_route
 from penstock.topology.schema import Schema, parse_schema, split_top_level
+from penstock.topology.sql_text import split_sql
+from penstock.topology.window import Span, parse_span
 
 ON_MALFORMED = ("fail", "drop", "dead-letter")
 LOGGING = ("light", "full")
@@ -36,9 +39,6 @@ CUSTOM = "custom"
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-_DURATION = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ms|s|m|h)\s*")
-_SQL_TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|[()\[\]{},]""", re.DOTALL)
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def check_name(name: str) -> str:
@@ -90,10 +90,10 @@ def to_boolean(value: object) -> bool:
 
 
 def to_seconds(value: object) -> float:
-    """A duration: a number of seconds, or `500ms`, `2s`, `1m`, `1h`."""
-    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    """A duration: a number of seconds, or `500ms`, `2s`, `1m`, `1 hour`."""
+    written = parse_duration(value) if isinstance(value, str) else None
     try:
-        seconds = float(match["number"]) * _SECONDS[match["unit"]] if match else to_number(value)
+        seconds = to_number(value) if written is None else written
     except TopologyError:
         raise TopologyError(f"{shown(value)} is not a duration: write seconds, or 500ms, 2s, 1m") from None
     if seconds < 0:
@@ -127,7 +127,7 @@ def to_expressions(value: object) -> tuple[str, ...]:
     """SQL expressions: `a, b as c`, a list of them, or a mapping from new name to expression."""
     if isinstance(value, Mapping) and value:
         return tuple(name_expression(to_filled_text(text), str(name)) for name, text in value.items())
-    parts = _split_sql(value) if isinstance(value, str) else _texts(value, "expressions")
+    parts = split_sql(value) if isinstance(value, str) else _texts(value, "expressions")
     expressions = tuple(part.strip() for part in parts)
     if not expressions or not all(expressions):
         raise TopologyError("an empty expression; write for example 'user, upper(url) as url'")
@@ -160,6 +160,17 @@ def to_route(value: object) -> Route:
 
 def to_on_error(value: object) -> OnError:
     return value if isinstance(value, OnError) else parse_on_error(to_filled_text(value))
+
+
+def to_window(value: object) -> Span:
+    return value if isinstance(value, Span) else parse_span(to_filled_text(value))
+
+
+def to_times(value: object) -> tuple[tuple[str, str], ...]:
+    """The columns with times: one name for every port, or a mapping from port to name."""
+    if isinstance(value, Mapping):
+        return tuple((check_name(str(port)), _unquoted(to_filled_text(name))) for port, name in value.items())
+    return ((DEFAULT_PORT, _unquoted(to_filled_text(value))),)
 
 
 def to_code(value: object) -> str:
@@ -222,6 +233,8 @@ _CONVERSIONS: dict[str, Callable[[object], Any]] = {
     "route": to_route,
     "code": to_code,
     "on_error": to_on_error,
+    "window": to_window,
+    "times": to_times,
 }
 
 
@@ -310,17 +323,3 @@ def _texts(value: object, what: str) -> list[str]:
 
 def _unquoted(name: str) -> str:
     return name[1:-1] if len(name) > 1 and name[0] == name[-1] == "`" else name
-
-
-def _split_sql(text: str) -> list[str]:
-    """Split at commas outside brackets and quotes; unlike in a schema, < and > compare."""
-    parts, depth, start = [], 0, 0
-    for token in _SQL_TOKEN.finditer(text):
-        if token[0] in "([{":
-            depth += 1
-        elif token[0] in ")]}":
-            depth -= 1
-        elif token[0] == "," and depth == 0:
-            parts.append(text[start:token.start()])
-            start = token.end()
-    return [*parts, text[start:]]

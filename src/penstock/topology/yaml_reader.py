@@ -19,6 +19,7 @@ import yaml
 
 from penstock.errors import TopologyError
 from penstock.topology.catalogue import Catalogue, Kind, Role, describe_operator
+from penstock.topology.input_ports import Inputs, to_inputs
 from penstock.topology.model import (
     OPERATOR_KINDS,
     Case,
@@ -42,6 +43,7 @@ from penstock.topology.values import (
     check_name,
     operator_fields,
     shown,
+    to_boolean,
     to_choice,
     to_code,
     to_connector_option,
@@ -50,13 +52,13 @@ from penstock.topology.values import (
     to_kind_argument,
     to_plain,
     to_schema,
+    to_seconds,
     to_stream,
-    to_streams,
 )
 from penstock.topology.yaml_nodes import Entry, NodeReader, compose, location
 
-TOP_LEVEL = ("topology", "delivery", "sources", "operators", "sinks", "epoch", "dead_letters", "logging",
-             "commands", "tests")
+TOP_LEVEL = ("topology", "delivery", "sources", "operators", "sinks", "epoch", "dead_letters", "acking",
+             "ack_timeout", "logging", "commands", "tests")
 SOURCE_KEYS = ("schema", "on_malformed")
 """What every source takes, whatever its kind."""
 SINK_KEYS = ("from",)
@@ -120,6 +122,8 @@ class _TopologyReader(NodeReader):
             sinks=self._section(entries, "sinks", "sink", self._sink),
             epoch=self._epoch(entries.get("epoch")),
             dead_letters=self._value(entries, "dead_letters", to_filled_text, None),
+            acking=self._value(entries, "acking", to_boolean, False),
+            ack_timeout=self._value(entries, "ack_timeout", to_seconds, Topology.ack_timeout),
             logging=self._value(entries, "logging", lambda value: to_choice(value, LOGGING), LOGGING[0]),
             commands=self._commands(entries.get("commands")),
             tests=self._tests(entries.get("tests")),
@@ -239,8 +243,7 @@ class _TopologyReader(NodeReader):
     # Operators
 
     def _operator(self, name: str, entries: Mapping[str, Entry], where: Location) -> Operator:
-        unread: tuple[StreamRef, ...] = ()
-        inputs = self._value(entries, "from", to_streams, unread)
+        inputs, ports = self._value(entries, "from", to_inputs, Inputs())
         if "from" not in entries:
             self.report(where, f"operator '{name}' does not say which stream it takes", "add 'from: STREAM'")
         seen = len(self.problems)
@@ -259,8 +262,8 @@ class _TopologyReader(NodeReader):
                 given[settable[key].name] = converted[0]
         if len(self.problems) > seen:
             common_given = {key: given[key] for key in ("parallelism", "route") if key in given}
-            return Operator(name, inputs, **common_given, where=where)
-        return operator(name, inputs, **given, where=where)
+            return Operator(name, inputs, input_ports=ports, **common_given, where=where)
+        return operator(name, inputs, input_ports=ports, **given, where=where)
 
     # Settings, commands and tests
 

@@ -11,6 +11,7 @@ import yaml
 
 from penstock.errors import TopologyError
 from penstock.topology.catalogue import option_key
+from penstock.topology.input_ports import write_inputs, write_times
 from penstock.topology.model import (
     DEFAULT_PORT,
     Case,
@@ -25,6 +26,7 @@ from penstock.topology.problems import suggest
 from penstock.topology.routes import write_route
 from penstock.topology.schema import Schema
 from penstock.topology.values import operator_fields
+from penstock.topology.window import Span
 from penstock.topology.yaml_nodes import add_core_schema, compose
 
 _ONE_LINE = 1_000_000_000
@@ -63,6 +65,10 @@ def write_topology(topology: Topology, comment: str = "") -> str:
         lines.append(f"epoch: {flow(epoch)}")
     if topology.dead_letters is not None:
         lines.append(f"dead_letters: {flow(topology.dead_letters)}")
+    if topology.acking:
+        lines.append("acking: true")
+    if topology.ack_timeout != Topology.ack_timeout:
+        lines.append(f"ack_timeout: {flow(topology.ack_timeout)}")
     if topology.logging != "light":
         lines.append(f"logging: {topology.logging}")
     lines += _section("sources", {source.name: _source(source) for source in topology.sources})
@@ -179,9 +185,7 @@ def _sink(sink: Sink) -> dict[str, Any]:
 
 
 def _operator(operator: Operator) -> dict[str, Any]:
-    inputs = operator.inputs
-    written: dict[str, Any] = {"from": str(inputs[0]) if len(inputs) == 1 else [str(ref) for ref in inputs],
-                               operator.keyword: None}
+    written: dict[str, Any] = {"from": write_inputs(operator), operator.keyword: None}
     options = {}
     for key, field in operator_fields(type(operator)).items():
         value = getattr(operator, field.name)
@@ -199,12 +203,16 @@ def _argument(kind: str, value: Any) -> Any:
         return _columns(value)
     if kind == "expressions":
         return list(value)
+    if kind == "times":
+        return write_times(value)
+    if kind == "schema":
+        return write_schema(value)
     if kind == "emits":
         ports = {port: write_schema(schema) for port, schema in value}
         return ports[DEFAULT_PORT] if list(ports) == [DEFAULT_PORT] else ports
     if isinstance(value, Route):
         return write_route(value)
-    if isinstance(value, OnError):
+    if isinstance(value, OnError | Span):
         return str(value)
     return value
 

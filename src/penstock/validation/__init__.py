@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.topology.catalogue import Catalogue
+from penstock.topology.join import Join
 from penstock.topology.model import Explode, Filter, Select, Topology
 from penstock.topology.problems import Problem
+from penstock.topology.window import Window
 from penstock.validation.cases import check_cases
 from penstock.validation.columns import check_keys
 from penstock.validation.connectors import check_connectors
 from penstock.validation.custom_code import check_custom_code
 from penstock.validation.delivery import check_delivery
+from penstock.validation.enrichments import check_enrichments
 from penstock.validation.graph import check_graph
+from penstock.validation.input_ports import check_input_ports
+from penstock.validation.keyed import check_keyed
 from penstock.validation.names import check_names
 from penstock.validation.on_error import check_on_error
 from penstock.validation.routing import check_routing
@@ -37,9 +42,12 @@ def validate(topology: Topology, catalogue: Catalogue) -> list[Problem]:
         *check_connectors(topology, catalogue),
         *check_delivery(topology, catalogue),
         *check_inputs_agree(topology, schemas),
+        *check_input_ports(topology, schemas),
+        *check_enrichments(topology, schemas),
         *check_keys(topology, schemas),
         *_check_sql(topology, schemas),
         *check_custom_code(topology),
+        *check_keyed(topology, schemas),
         *check_on_error(topology),
         *check_cases(topology, schemas),
     )
@@ -52,3 +60,11 @@ def _check_sql(topology: Topology, schemas: Schemas) -> Iterator[Problem]:
         from penstock.validation.expressions import check_expressions
 
         yield from check_expressions(topology, schemas)
+    if any(isinstance(operator, Window) for operator in topology.operators):
+        from penstock.validation.windows import check_windows
+
+        yield from check_windows(topology, schemas)
+    if any(isinstance(operator, Join) for operator in topology.operators):
+        from penstock.validation.joins import check_joins
+
+        yield from check_joins(topology, schemas)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.topology.model import Count, Operator, Topology, Uniq
+from penstock.topology.model import Count, Custom, Operator, Topology, Uniq
 from penstock.topology.problems import Problem
 from penstock.topology.schema import Schema
+from penstock.topology.window import Window
 from penstock.validation.schemas import Schemas, input_schema
 from penstock.validation.suggestions import not_found
 from penstock.validation.types import find_column
 
 
 def check_keys(topology: Topology, schemas: Schemas) -> Iterator[Problem]:
-    """Keys of uniq and count, and fields of hash routes, that are no columns or cannot be used."""
+    """Keys of operators with state, and fields of hash routes, that are no columns or cannot be used."""
     for operator in topology.operators:
         subject = f"operator '{operator.name}'"
         keys = keys_of(operator)
@@ -34,7 +35,9 @@ def check_keys(topology: Topology, schemas: Schemas) -> Iterator[Problem]:
 
 def keys_of(operator: Operator) -> tuple[str, ...]:
     """The columns by which a stateful operator divides its state."""
-    return operator.keys or () if isinstance(operator, Uniq | Count) else ()
+    if isinstance(operator, Custom):
+        return operator.key
+    return operator.keys or () if isinstance(operator, Uniq | Count | Window) else ()
 
 
 def unknown_column(operator: Operator, name: str, read: Schema) -> Problem:

@@ -30,7 +30,7 @@ def check_custom_code(topology: Topology) -> Iterator[Problem]:
                           "write `custom: module:function`")
             continue
         try:
-            complaints = list(_misfits(operator, topology))
+            complaints = [*_misfits(operator, topology), *_ack_misfits(operator, topology)]
         except TopologyError as error:
             complaints = [(str(error), "")]
         for message, hint in complaints:
@@ -54,12 +54,13 @@ def _misfits(operator: Custom, topology: Topology) -> Iterator[tuple[str, str]]:
 
 def _bolt_misfits(bolt: type, operator: Custom) -> Iterator[tuple[str, str]]:
     process = getattr(bolt, "process", None)
-    if process is None or process is Bolt.process:
+    if not operator.synchronous and (process is None or process is Bolt.process):
         yield (f"class '{bolt.__name__}' has no process(self, tup)",
                "add it, or name a method: module:Class.method")
         return
     yield from _constructor_misfits(bolt)
-    yield from _call_misfits(process, f"{bolt.__name__}.process", (), bound=_takes_self(bolt, "process"))
+    if process is not None:
+        yield from _call_misfits(process, f"{bolt.__name__}.process", (), bound=_takes_self(bolt, "process"))
     initialize = getattr(bolt, "initialize", None)
     if callable(initialize):
         yield from _argument_misfits(initialize, f"{bolt.__name__}.initialize", operator.arguments,
@@ -67,6 +68,28 @@ def _bolt_misfits(bolt: type, operator: Custom) -> Iterator[tuple[str, str]]:
     elif operator.arguments:
         yield (f"class '{bolt.__name__}' has no initialize to take {_listed(operator.arguments)}",
                "add initialize(self, …), or remove `with`")
+
+
+def _ack_misfits(operator: Custom, topology: Topology) -> Iterator[tuple[str, str]]:
+    """What keeps a class from acking its tuples itself."""
+    found = load_user_object(operator.code, topology.folder)
+    if not inspect.isclass(found):
+        return
+    acks = not getattr(found, "auto_ack", True)
+    if acks and not issubclass(found, Bolt):
+        yield f"class '{found.__name__}' has auto_ack = False, but is no Bolt", "derive it from penstock.Bolt"
+    elif acks and not topology.acking:
+        yield (f"class '{found.__name__}' acks its tuples itself (auto_ack = False), and nobody looks at its acks",
+               "add `acking: true` to the topology")
+    elif acks and operator.key:
+        yield (f"class '{found.__name__}' acks its tuples itself, and has a key: its state cannot wait for an ack",
+               "remove `key`, or ack in an operator behind it")
+    elif acks and operator.input_ports:
+        yield (f"class '{found.__name__}' acks its tuples itself, and has several input ports",
+               "merge the streams first, or ack in an operator behind it")
+    elif not acks and issubclass(found, Bolt) and found.finish is not Bolt.finish:
+        yield (f"class '{found.__name__}' has finish(self), which is called only where tuples wait for their ack",
+               "set auto_ack = False in the class and ack every tuple, or rename the method")
 
 
 def _constructor_misfits(owner: type) -> Iterator[tuple[str, str]]:

@@ -51,7 +51,7 @@ def _check_filter(operator: Filter, read: Schema | None) -> Iterator[Problem]:
     if not condition.strip():
         yield _problem(operator, "filter needs a condition", "write for example `filter: \"user = 'ann'\"`")
         return
-    tree, problems = _read(operator, condition, read)
+    tree, problems = read_expression(operator, condition, read)
     yield from problems
     if tree is None or problems:
         return
@@ -70,7 +70,7 @@ def _check_select(operator: Select, read: Schema | None) -> Iterator[Problem]:
                        "write for example `select: [user, id + 1 as next]`")
     names: list[str] = []
     for text in operator.columns or ():
-        tree, problems = _read(operator, text, read)
+        tree, problems = read_expression(operator, text, read)
         yield from problems
         if tree is None:
             continue
@@ -92,7 +92,7 @@ def _check_explode(operator: Explode, read: Schema | None) -> Iterator[Problem]:
     if not text.strip():
         yield _problem(operator, "explode needs an array", "write for example `explode: split(line, ' ')`")
         return
-    tree, problems = _read(operator, text, read)
+    tree, problems = read_expression(operator, text, read)
     yield from problems
     if tree is not None and not problems:
         type_ = type_of(tree, read)
@@ -114,7 +114,7 @@ def _reserved(operator: Operator, name: str) -> Iterator[Problem]:
         yield _problem(operator, message, "rename it")
 
 
-def _read(operator: Operator, text: str, read: Schema | None) -> tuple[Expr | None, list[Problem]]:
+def read_expression(operator: Operator, text: str, read: Schema | None) -> tuple[Expr | None, list[Problem]]:
     """The tree of an expression, if it has one, and what is wrong with it wherever it stands."""
     parsed = parse_expression(text)
     if parsed.tree is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.topology.acking import acks_itself
 from penstock.topology.model import DEFAULT_PORT, Operator, Sink, Source, StreamRef, Topology
 from penstock.topology.problems import Problem, suggest
 from penstock.validation.names import role_of
@@ -59,7 +60,8 @@ def _unresolved_inputs(topology: Topology) -> Iterator[Problem]:
         if not inputs:
             yield Problem(reader.where, f"{subject} reads nothing", "say which stream with `from`")
         for ref in dict.fromkeys(inputs):
-            if inputs.count(ref) > 1:
+            # Named ports may read the same stream: a join of a stream with itself.
+            if inputs.count(ref) > 1 and not (isinstance(reader, Operator) and reader.input_ports):
                 yield Problem(reader.where, f"{subject} reads '{ref}' twice", "name every stream once")
             node = topology.node(ref.node)
             if not ref.node:  # it could not be read, and the reader has said so
@@ -132,12 +134,15 @@ def _unused_streams(topology: Topology) -> Iterator[Problem]:
 
     Never errors: while a topology is being written, and in DADSTORM files, loose ends are normal, and
     they do no harm. What does is a topology without any sink, and that is an error. A stream that was
-    meant by a misspelt or portless `from` is not reported a second time.
+    meant by a misspelt or portless `from` is not reported a second time. A bolt that acks by itself is run even
+    if nobody reads it.
     """
     meant = _meant_by_wrong_references(topology)
     for ref in dict.fromkeys(topology.streams()):
         node = topology.node(ref.node)
         if node is None or topology.consumers(ref) or ref.node in meant:
+            continue
+        if isinstance(node, Operator) and acks_itself(node, topology):
             continue
         subject = f"{role_of(node)} '{ref.node}'"
         unread = f"port '{ref.port}' of {subject}" if ref.port else subject

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.errors import TopologyError
+from penstock.topology.bolt import has_timers
 from penstock.topology.code import load_user_object, takes_batches
+from penstock.topology.join import Join
 from penstock.topology.model import Count, Custom, Delivery, Operator, Topology
 from penstock.topology.problems import Problem
+from penstock.topology.window import Window
 from penstock.validation.graph import operators_in_order
 
 _INSTEAD = "use on_error: dead-letter or drop there, or retry in the operators before it"
@@ -52,6 +55,12 @@ def _blurs(operator: Operator, topology: Topology) -> str:
     """Why a tuple that leaves the operator comes from several tuples that entered it; empty when from one."""
     if isinstance(operator, Count):
         return f"what '{operator.name}' counts comes from many tuples"
+    if isinstance(operator, Window):
+        return f"what '{operator.name}' computes comes from many tuples"
+    if isinstance(operator, Join):
+        return f"what '{operator.name}' joins comes from two tuples"
+    if isinstance(operator, Custom) and operator.synchronous:
+        return f"what '{operator.name}' emits comes from all tuples of an epoch"
     if isinstance(operator, Custom):
         try:
             found = load_user_object(operator.code, topology.folder)
@@ -59,4 +68,6 @@ def _blurs(operator: Operator, topology: Topology) -> str:
             return ""
         if not isinstance(found, type) and takes_batches(found):
             return f"'{operator.name}' is a function of a batch, and which of its rows a tuple comes from is unknown"
+        if has_timers(found):
+            return f"what the timers of '{operator.name}' emit comes from no tuple at all"
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.topology.join import Join
 from penstock.topology.model import Count, Operator, Route, RouteKind, Topology
 from penstock.topology.problems import Problem
 from penstock.validation.columns import keys_of
@@ -12,6 +13,8 @@ from penstock.validation.columns import keys_of
 def check_routing(topology: Topology) -> Iterator[Problem]:
     """Routes that cannot be followed, and parallelism that Spark's state cannot have."""
     for operator in topology.operators:
+        if isinstance(operator, Join):  # its own check knows why it has no route
+            continue
         if operator.route is not None:
             yield from _check_route(operator, operator.route)
         elif _counts_all(operator) and _many(operator):
@@ -59,8 +62,8 @@ def _check_stateful_route(operator: Operator, route: Route) -> Iterator[Problem]
 
 def _check_state_partitions(topology: Topology) -> Iterator[Problem]:
     """Spark keeps the state of a whole query in one number of partitions."""
-    keyed = [operator for operator in topology.operators
-             if operator.stateful and keys_of(operator) and operator.parallelism is not None]
+    keyed = [operator for operator in topology.operators if operator.stateful and operator.parallelism is not None
+             and (keys_of(operator) or isinstance(operator, Join))]
     for operator in keyed[1:]:
         first = keyed[0]
         if operator.parallelism != first.parallelism:

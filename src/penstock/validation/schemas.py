@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import singledispatch
 from itertools import zip_longest
 
+from penstock.topology.enrichment import Enrich
+from penstock.topology.join import Join
 from penstock.topology.model import (
     Count,
     Custom,
@@ -17,8 +19,11 @@ from penstock.topology.model import (
 )
 from penstock.topology.problems import Problem
 from penstock.topology.schema import Field, Schema
+from penstock.topology.window import Window
 from penstock.validation.graph import operators_in_order
+from penstock.validation.port_schemas import enriched_schema, joined_schema
 from penstock.validation.types import UNKNOWN, agree, element_type, find_column, struct_fields
+from penstock.validation.window_schemas import window_schema
 
 Schemas = Mapping[StreamRef, Schema | None]
 
@@ -40,12 +45,17 @@ def stream_schemas(topology: Topology) -> dict[StreamRef, Schema | None]:
         read = input_schema(operator, schemas)
         for port in operator.output_ports():
             schemas[StreamRef(operator.name, port)] = _output_schema(operator, port, read)
+        if isinstance(operator, Join):
+            schemas[StreamRef(operator.name)] = joined_schema(operator, schemas)
     return schemas
 
 
 def input_schema(operator: Operator, schemas: Schemas) -> Schema | None:
-    """The columns an operator reads: those of its inputs, which must agree; None when they do not."""
-    known = [schemas.get(ref) for ref in operator.inputs]
+    """The columns an operator reads: those of its inputs, which must agree; None when they do not.
+
+    None also for inputs that are named ports, see `port_schemas`.
+    """
+    known = [] if operator.input_ports else [schemas.get(ref) for ref in operator.inputs]
     if not known or known[0] is None:
         return None
     first = known[0]
@@ -55,20 +65,28 @@ def input_schema(operator: Operator, schemas: Schemas) -> Schema | None:
 
 
 def check_inputs_agree(topology: Topology, schemas: Schemas) -> Iterator[Problem]:
-    """Operators with several inputs read their union, so the inputs must have the same columns."""
+    """Several inputs are read as their union, so they must have the same columns; of named ports, those of each one."""
     for operator in topology.operators:
-        known = [(ref, schema) for ref in operator.inputs if (schema := schemas.get(ref)) is not None]
-        for ref, schema in known[1:]:
-            first_ref, first = known[0]
-            difference = _first_difference(first, schema)
-            if difference:
-                place, one, other = difference
-                yield Problem(
-                    operator.where,
-                    f"operator '{operator.name}' merges streams with different columns: column {place} is "
-                    f"{one} in '{first_ref}' and {other} in '{ref}'",
-                    "make them equal with a select before it")
-                break
+        for merged in operator.by_port().values() or (operator.inputs,):
+            yield from _check_merged(operator, merged, schemas)
+
+
+def _check_merged(operator: Operator, merged: tuple[StreamRef, ...], schemas: Schemas) -> Iterator[Problem]:
+    known = [(ref, schema) for ref in merged if (schema := schemas.get(ref)) is not None]
+    for ref, schema in known[1:]:
+        first_ref, first = known[0]
+        difference = _first_difference(first, schema)
+        if difference:
+            place, one, other = difference
+            hint = "make them equal with a select before it"
+            if operator.named_ports and not operator.input_ports:
+                hint += f", or name them as ports: from: {{{first_ref.node}: {first_ref}, {ref.node}: {ref}}}"
+            yield Problem(
+                operator.where,
+                f"operator '{operator.name}' merges streams with different columns: column {place} is "
+                f"{one} in '{first_ref}' and {other} in '{ref}'",
+                hint)
+            break
 
 
 def _first_difference(first: Schema, other: Schema) -> tuple[int, str, str] | None:
@@ -100,12 +118,22 @@ def _(operator: Custom, port: str, read: Schema | None) -> Schema | None:
 
 
 @_output_schema.register
+def _(operator: Enrich, port: str, read: Schema | None) -> Schema | None:
+    return enriched_schema(operator, read)
+
+
+@_output_schema.register
 def _(operator: Count, port: str, read: Schema | None) -> Schema | None:
     keys = []
     for key in operator.keys or ():
         column = find_column(read, key) if read else None
         keys.append(Field(key, column.type if column else UNKNOWN))
     return Schema((*keys, Field("count", "bigint")))
+
+
+@_output_schema.register
+def _(operator: Window, port: str, read: Schema | None) -> Schema | None:
+    return window_schema(operator, read)
 
 
 @_output_schema.register

@@ -44,6 +44,9 @@ def check_settings(topology: Topology) -> Iterator[Problem]:
                       f"give at most {MAX_EPOCH_TUPLES:,}")
     if not _is_number(epoch.tick) or epoch.tick < 0:
         yield Problem(topology.where, f"epoch tick {epoch.tick} is impossible", "give seconds, 0 for never")
+    if not _is_number(topology.ack_timeout) or topology.ack_timeout <= 0:
+        yield Problem(topology.where, f"ack_timeout {topology.ack_timeout} is impossible",
+                      "give the seconds a tuple may wait for its ack, more than 0")
     if len(topology.sources) > MAX_SOURCES:
         yield Problem(topology.where, f"{len(topology.sources)} sources are too many", f"use at most {MAX_SOURCES}")
     for operator in topology.operators:

@@ -1,9 +1,10 @@
 """Stands in for `penstock run`: the same processes, files and moments, without Spark.
 
-    fake_run.py EPOCHS [doubling] --state FOLDER --scratch FOLDER
+    fake_run.py EPOCHS [doubling] [seen=FILE] --state FOLDER --scratch FOLDER
 
 The driver starts a process called java, which starts a Python worker. Each epoch adds one row to
-`rows.jsonl`; with `doubling`, an epoch that is processed again adds it again.
+`rows.jsonl`; with `doubling`, an epoch that is processed again adds it again. With `seen`, each epoch waits until the
+file names it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from penstock.epochs.moments import Moment, reach
 from penstock.runtime.state_folder import Committed, StateFolder
 
 EPOCH_SECONDS = 0.01
+PATIENCE_SECONDS = 30.0
 
 
 def fork(name: str, main: Callable[[int, int], None], *inherited: int) -> tuple[int, int]:
@@ -57,8 +59,8 @@ def relay(requests: int, answers: int) -> None:
 
 
 class Driver:
-    def __init__(self, epochs: int, doubling: bool, state: Path, scratch: Path) -> None:
-        self.epochs, self.doubling = epochs, doubling
+    def __init__(self, epochs: int, doubling: bool, seen: Path | None, state: Path, scratch: Path) -> None:
+        self.epochs, self.doubling, self.seen = epochs, doubling, seen
         self.state = StateFolder(state)
         self.rows = scratch / "rows.jsonl"
         self.stopping = False
@@ -76,8 +78,16 @@ class Driver:
             reach(Moment.BETWEEN_SINKS, epoch)
             self.state.record(Committed(epoch, epoch == self.epochs))
             reach(Moment.BEFORE_COMMIT_LOG, epoch)
+            self.wait_to_be_seen(epoch)
             if self.stopping:
                 return
+
+    def wait_to_be_seen(self, epoch: int) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while self.seen is not None and not self.stopping and time.monotonic() < deadline:
+            if self.seen.exists() and int(self.seen.read_text() or "0") >= epoch:
+                return
+            time.sleep(0.001)
 
     def log_offsets(self, epoch: int) -> None:
         logged = self.state.checkpoint / "offsets"
@@ -111,4 +121,6 @@ if __name__ == "__main__":
     if "hanging" in arguments:
         time.sleep(600)
     place = arguments.index("--state")
-    Driver(int(arguments[0]), "doubling" in arguments, Path(arguments[place + 1]), Path(arguments[place + 3])).run()
+    files = [Path(each.removeprefix("seen=")) for each in arguments if each.startswith("seen=")]
+    state, scratch = Path(arguments[place + 1]), Path(arguments[place + 3])
+    Driver(int(arguments[0]), "doubling" in arguments, files[0] if files else None, state, scratch).run()

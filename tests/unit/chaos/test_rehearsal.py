@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from penstock.chaos.rehearsal import Settings, read_rows, rehearse
 from penstock.chaos.report import Report
 from penstock.chaos.subject import prepare
-from penstock.chaos.trial import Ways
 from penstock.connectors.memory import MemorySink
 from penstock.connectors.registry import catalogue
 from penstock.errors import DeliveryError
@@ -19,8 +17,7 @@ from penstock.topology.loading import load_topology
 from penstock.topology.model import Delivery
 
 from ...own_mounts import with_own_mounts
-
-FAKE = Path(__file__).with_name("fake_run.py")
+from .fake_ways import fake_ways
 
 
 def rehearsed(
@@ -29,7 +26,7 @@ def rehearsed(
     topology, problems = load_topology(project / "topology.yaml", catalogue())
     assert topology is not None and not problems
     subject = prepare(replace(topology, delivery=delivery), {}, kills)
-    ways = Ways([sys.executable, str(FAKE), "30", *arguments], 30.0)
+    ways = fake_ways(project.parent, "30", *arguments)
     return rehearse(subject, Settings(kills, seed=1, deep=deep), ways, project.parent / "scratch")
 
 

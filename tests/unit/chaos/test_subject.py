@@ -43,8 +43,8 @@ def folder(tmp_path: Path) -> Path:
 def test_the_input_is_cut_into_epochs_enough_for_the_kills(folder: Path) -> None:
     subject = prepare(topology(folder), {}, kills=5)
     assert subject.tuples == 1000
-    assert subject.sets == ("epoch.max_tuples=40", "epoch.interval=0")
-    assert subject.epochs == 25
+    assert subject.sets == ("epoch.max_tuples=34", "epoch.interval=0")
+    assert subject.epochs == 30
     assert subject.notes == ()
 
 

@@ -1,27 +1,21 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from penstock.chaos.schedule import Act, Disturbance, schedule
 from penstock.chaos.small_disk import ordinary_disk, small_disk
-from penstock.chaos.trial import Outcome, Scene, Step, Strike, Trial, Ways, next_step
+from penstock.chaos.trial import Outcome, Scene, Step, Strike, Trial, next_step
 from penstock.epochs.moments import Moment
 
 from ...own_mounts import with_own_mounts
-
-FAKE = Path(__file__).with_name("fake_run.py")
-
-
-def ways(*arguments: str, patience: float = 30.0) -> Ways:
-    return Ways([sys.executable, str(FAKE), *arguments], patience)
+from .fake_ways import fake_ways
 
 
 def disturbed(folder: Path, *disturbances: Disturbance, arguments: tuple[str, ...] = ("12",)) -> Outcome:
-    return Trial(ways(*arguments), ordinary_disk(folder / "disk"), folder).run(disturbances)
+    return Trial(fake_ways(folder, *arguments), ordinary_disk(folder / "disk"), folder).run(disturbances)
 
 
 def rows(folder: Path) -> list[int]:
@@ -66,7 +60,7 @@ def test_a_whole_schedule_is_carried_out(tmp_path: Path) -> None:
     planned = schedule(4, 3, 30)
     scenes: list[Scene] = []
     told: list[Strike] = []
-    watched = Ways(ways("30").command, 30.0, scenes.append, told.append)
+    watched = fake_ways(tmp_path, "30", look=scenes.append, tell=told.append)
     outcome = Trial(watched, ordinary_disk(tmp_path / "disk"), tmp_path).run(planned)
     assert outcome.ended
     assert sorted(strike.disturbance.number for strike in outcome.strikes) == [one.number for one in planned]
@@ -100,7 +94,8 @@ def test_undisturbed_it_fails_only_once(tmp_path: Path) -> None:
 
 
 def test_a_run_that_hangs_is_killed_and_told(tmp_path: Path) -> None:
-    outcome = Trial(ways("12", "hanging", patience=0.3), ordinary_disk(tmp_path / "disk"), tmp_path).run()
+    ways = fake_ways(tmp_path, "12", "hanging", patience=0.3)
+    outcome = Trial(ways, ordinary_disk(tmp_path / "disk"), tmp_path).run()
     assert not outcome.ended
     assert "the run did nothing for 0 s, and had to be killed" in outcome.troubles[0]
 
@@ -128,7 +123,7 @@ def test_damage_that_cannot_be_done_is_told(tmp_path: Path) -> None:
 @with_own_mounts
 def test_a_run_whose_disk_is_full_must_say_so(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 1) as disk:
-        outcome = Trial(ways("12"), disk, tmp_path).run([Disturbance(1, Act.FILL_DISK, 4)])
+        outcome = Trial(fake_ways(tmp_path, "12"), disk, tmp_path).run([Disturbance(1, Act.FILL_DISK, 4)])
     assert outcome.ended
     assert rows(tmp_path) == list(range(1, 13))
     if disk.refused:
@@ -145,7 +140,7 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
         if scene.epoch >= 3:
             raise KeyboardInterrupt
 
-    trial = Trial(Ways(ways("100000").command, 30.0, interrupt), ordinary_disk(tmp_path / "disk"), tmp_path)
+    trial = Trial(fake_ways(tmp_path, "100000", look=interrupt), ordinary_disk(tmp_path / "disk"), tmp_path)
     with pytest.raises(KeyboardInterrupt):
         trial.run()
     assert [entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit() and names(entry, tmp_path)] == []

@@ -51,7 +51,8 @@ def test_only_custom_operators_enter_python_and_state_is_told_apart() -> None:
     roles = {kind.keyword: role_of(kind("f", LINES)) for kind in OPERATOR_KINDS}
 
     assert [keyword for keyword, role in roles.items() if role is Role.PYTHON] == ["custom"]
-    assert sorted(keyword for keyword, role in roles.items() if role is Role.STATEFUL) == ["count", "uniq"]
+    stateful = sorted(keyword for keyword, role in roles.items() if role is Role.STATEFUL)
+    assert stateful == ["count", "join", "uniq", "window"]
 
 
 def test_a_route_is_labelled_with_its_fields_and_instances() -> None:

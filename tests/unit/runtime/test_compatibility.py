@@ -93,12 +93,13 @@ def test_all_changes_are_told_at_once() -> None:
     assert said(now, partitions=2) == [
         "source 'clicks' is gone",
         "stateful operator 'unique' is gone",
-        "the parallelism of stateful operators was 4, now 2",
+        "the parallelism of stateful operators was 4, now 2; `penstock rescale` divides their state anew",
     ]
 
 
 def test_state_stays_in_as_many_parts_as_it_has() -> None:
-    assert said(BEFORE, partitions=8) == ["the parallelism of stateful operators was 4, now 8"]
+    (change,) = said(BEFORE, partitions=8)
+    assert change == "the parallelism of stateful operators was 4, now 8; `penstock rescale` divides their state anew"
 
 
 def test_without_state_the_number_of_cores_does_not_matter() -> None:

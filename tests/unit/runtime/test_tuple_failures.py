@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from penstock.epochs.log import EpochLog
 from penstock.epochs.postponed import Postponed
 from penstock.epochs.record import EpochRecord
 from penstock.epochs.sequence import Anchor
-from penstock.errors import DeliveryError
+from penstock.errors import DeliveryError, OperatorError
 from penstock.runtime.tuple_failures import MAX_ROUNDS, TupleFailures
 from penstock.spark.epoch_job import StagedBySink
 from penstock.spark.failures import FailureLedger, left_out
@@ -150,3 +151,22 @@ def test_code_that_fails_for_others_each_time_is_given_up(tmp_path: Path) -> Non
         settling(tmp_path, "retry(2)").settle(record(1), job)
     assert len(job.without) == MAX_ROUNDS
     assert "operator 'own': ValueError: no" in str(caught.value)
+
+
+def test_a_tuple_that_is_not_acked_ends_the_run_where_none_may_fail(tmp_path: Path) -> None:
+    failures = settling(tmp_path, "fail")
+    failures.topology = replace(failures.topology, acking=True)
+    job = Job(tmp_path, 4, lambda run, n: n == 7)
+    with pytest.raises(OperatorError, match="operator 'own'") as caught:
+        failures.settle(record(4), job)
+    said = str(caught.value)
+    assert "test_tuple_failures.py:" in said
+    assert "a tuple was ValueError: no" in said
+    assert '{"n": 7}' in said
+
+
+def test_what_an_earlier_run_left_of_the_epoch_does_not_end_this_one(tmp_path: Path) -> None:
+    failures = settling(tmp_path, "fail")
+    failures.topology = replace(failures.topology, acking=True)
+    Job(tmp_path, 4, lambda run, n: n == 7)(None)
+    assert failures.settle(record(4), Job(tmp_path, 4, lambda run, n: False)).failed == {}

@@ -47,7 +47,7 @@ def test_what_an_operator_emits_is_a_schema_or_one_for_each_port() -> None:
     (values.to_columns, 3, "3 is neither text nor a list of column names"),
     (values.to_expressions, [], "an empty expression"),
     (values.to_expressions, {}, "{} is neither text nor a list of expressions"),
-    (values.to_seconds, "5 days", "'5 days' is not a duration"),
+    (values.to_seconds, "5 weeks", "'5 weeks' is not a duration"),
     (values.to_seconds, -1, "negative"),
     (values.to_integer, True, "true is not a whole number"),
     (values.to_integer, "4", "'4' is not a whole number"),

@@ -93,6 +93,8 @@ def test_settings_tests_and_commands_are_read(read: Any) -> None:
 delivery: at-least-once
 epoch: {interval: 500ms, max_tuples: 10}
 dead_letters: bad.jsonl
+acking: true
+ack_timeout: 1m
 logging: full
 commands: [Status, Freeze OP2 1]
 tests:
@@ -107,6 +109,7 @@ tests:
         "bad.jsonl",
         "full",
     )
+    assert (topology.acking, topology.ack_timeout) == (True, 60.0)
     assert topology.commands == (Command("Status"), Command("Freeze", ("OP2", "1")))
     assert topology.tests == (
         Case("one", {"a": ({"x": 1, "at": "2024-01-01"},)}, {"out": ()}),

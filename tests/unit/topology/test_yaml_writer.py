@@ -126,6 +126,8 @@ topologies = st.builds(
     st.sampled_from(["light", "full"]),
     st.lists(st.builds(Command, words, st.lists(words, max_size=2).map(tuple)), max_size=2).map(tuple),
     unique(st.builds(Case, stripped, rows, rows)),
+    st.booleans(),
+    st.floats(0, 1e6),
 )
 
 

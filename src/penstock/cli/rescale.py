@@ -1,0 +1,54 @@
+"""`penstock rescale`: divide what stateful operators remember over another number of instances."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from penstock.cli.busy import busy
+from penstock.cli.loading import Sets, load
+from penstock.cli.screen import fail
+from penstock.cli.state_place import StateOption, Topologies
+
+
+def rescale(
+    file: Topologies,
+    wanted: Annotated[str, typer.Argument(metavar="OPERATOR=N", help="A stateful operator, and how many instances.",
+                                          show_default=False)],
+    sets: Sets = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What was done, as a JSON object.")] = False,
+    memory: Annotated[str, typer.Option(help="Memory of Spark's driver.")] = "1g",
+    state: StateOption = None,
+) -> None:
+    """Divide what a stateful operator remembers over more or fewer instances, by its keys.
+
+    A running topology is stopped at the end of its epoch first; start it again afterwards. Spark divides the state of
+    a whole topology in the same way, so the number holds for all of its stateful operators, until the next rescale.
+    Killed at any moment, this leaves the old division or the new one.
+    """
+    operator, equals, number = wanted.partition("=")
+    if not equals or not number.lstrip("-").isdigit():
+        fail(f"'{wanted}': write OPERATOR=N, for example counts=4", 2)
+    topology = load(file, sets, quiet=True)
+    from penstock.runtime.rescale import check_rescale
+    from penstock.runtime.rescale import rescale as divide
+    from penstock.runtime.run import RunSettings
+
+    check_rescale(topology, operator, int(number))
+    with busy("rescaling") as at_work:
+        done = divide(topology, operator, int(number), RunSettings(state=state, memory=memory), at_work.say)
+    if as_json:
+        typer.echo(json.dumps(asdict(done)))
+        return
+    others = [name for name in done.operators if name != operator]
+    too = f", and so are {', '.join(others)}: one number holds for all stateful operators" if others else ""
+    if done.before == done.after:
+        typer.echo(f"'{operator}' is divided over {done.after} instances already{too}")
+    else:
+        typer.echo(f"'{operator}' is divided over {done.after} instances instead of {done.before}, as of epoch "
+                   f"{done.epoch}{too}")
+    if done.stopped:
+        typer.echo("it was running and has been stopped; `penstock run` goes on from here", err=True)

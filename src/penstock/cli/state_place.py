@@ -1,0 +1,41 @@
+"""Where a command finds a topology's state: the options for it, and what they mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.topology.model import Topology
+
+if TYPE_CHECKING:
+    from penstock.runtime.state_folder import StateFolder
+
+StateOption = Annotated[
+    Path | None, typer.Option("--state", help="Where state is kept. By default .penstock/<topology> beside the file.")
+]
+CoordinatorOption = Annotated[
+    str | None,
+    typer.Option("--coordinator", metavar="URL", envvar="PENSTOCK_COORDINATOR", help="As for `penstock run`."),
+]
+Topologies = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="A topology in YAML or Python, a DADSTORM .config, or a folder that holds one.",
+        show_default=False,
+    ),
+]
+
+
+def settled_state(topology: Topology, state: Path | None) -> StateFolder:
+    """The topology's state folder, with nothing left half done by a command that was killed."""
+    from penstock.runtime.state_folder import StateFolder
+    from penstock.runtime.swap import is_unsettled, settle
+
+    folder = StateFolder.of(topology, state)
+    if is_unsettled(folder):
+        with folder.held():
+            settle(folder)
+    return folder

@@ -1,0 +1,113 @@
+"""Lower a custom operator with a key: its code runs in Spark's stateful operator for Python, `transformWithState`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.udf import UserDefinedFunction
+from pyspark.util import PythonEvalType
+
+from penstock.epochs.record import SEQUENCE_BITS
+from penstock.errors import TopologyError
+from penstock.spark.custom import CustomStage
+from penstock.spark.key_columns import KeyColumns
+from penstock.spark.keyed_state import KeyedSettings, KeyedTask
+from penstock.spark.keyed_worker import StateFunction
+from penstock.spark.numbering import HIDDEN, SEQUENCE, TIME, TIMESTAMP
+from penstock.spark.ported_tuples import Ports
+from penstock.spark.present_epoch import present_epoch
+from penstock.spark.state_access import SparkStates
+from penstock.spark.state_socket import StateSocket
+from penstock.spark.worker_process import settle_in, task_number
+from penstock.topology.model import Custom
+from penstock.validation.keyed import NOT_FOR_KEYS
+
+_NOT_SORTABLE = ("map", "variant", "void", "interval")
+
+
+@dataclass(frozen=True)
+class KeyedStage:
+    """Everything a worker needs to run one custom operator that has a key."""
+
+    custom: CustomStage
+    key: KeyColumns
+    timed: bool
+    """Whether the time of the epoch accompanies the tuples."""
+    ports: Ports | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch], server: StateSocket) -> Iterator[pa.RecordBatch]:
+        settle_in()
+        custom = self.custom
+        present = present_epoch(Path(custom.state))
+        context = custom.context(task_number())
+        calls = custom.calls_allowed(present.epoch << SEQUENCE_BITS)
+        settings = KeyedSettings(custom.operator, custom.folder, custom.columns, self.key, calls, self.ports)
+        ledger = custom.ledger()
+        time = pa.scalar(present.time_ms * 1000, pa.int64()).cast(TIMESTAMP)
+        with custom.in_folder():
+            task = KeyedTask(settings, custom.code(context), context, SparkStates(server), ledger)
+            for batch in _all_of(task, batches):
+                yield _with_time(batch, time) if self.timed else batch
+        if ledger is not None:
+            ledger.close(task_number())
+
+
+def lower_keyed(
+    operator: Custom, frame: DataFrame, stage: CustomStage, schema: str, ports: Ports | None = None
+) -> DataFrame:
+    """What the operator emits for the tuples of `frame`, as rows of `schema`."""
+    key = _key_columns(operator, frame)
+    timed = TIME in frame.columns
+    # As Spark divides the state: it would exchange them once more otherwise.
+    partitions = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    keys = [F.col(f"`{name}`") for name in key.names]
+    # A shuffle delivers tuples in any order. Where one source tuple gave several, the order of their values decides.
+    others = [
+        F.col(f"`{field.name}`")
+        for field in frame.schema.fields
+        if field.name not in (*key.names, *HIDDEN) and not field.dataType.simpleString().startswith(_NOT_SORTABLE)
+    ]
+    ordered = frame.repartition(partitions, *keys).sortWithinPartitions(*keys, SEQUENCE, *others)
+    function = UserDefinedFunction(
+        StateFunction(KeyedStage(stage, key, timed, ports)),
+        returnType=schema,
+        evalType=PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF,
+    )
+    called = function(*(ordered[f"`{name}`"] for name in ordered.columns))
+    session = frame.sparkSession
+    rows = session._jsparkSession.parseDataType(session._parse_ddl(schema).json())
+    # The output mode says nothing here: what the code emits is emitted once. Spark's own clock is never asked for the
+    # time, but without it there are no timers.
+    grouped = ordered.groupBy(*keys)._jgd
+    emitted = grouped.transformWithStateInPySpark(called._jc, rows, "update", "processingTime", None, "")
+    return DataFrame(emitted, session)
+
+
+def _key_columns(operator: Custom, frame: DataFrame) -> KeyColumns:
+    by_name = {field.name.lower(): field for field in frame.schema.fields if field.name not in HIDDEN}
+    fields = [by_name[name.lower()] for name in operator.key]
+    for field in fields:
+        kind = field.dataType.simpleString()
+        if kind.startswith(NOT_FOR_KEYS):
+            where = f"{operator.where}: " if operator.where.line else ""
+            raise TopologyError(
+                f"{where}operator '{operator.name}': column '{field.name}' is {kind}, which makes no key; "
+                "cast it in a select before it"
+            )
+    return KeyColumns(tuple(field.name for field in fields), tuple(field.dataType.simpleString() for field in fields))
+
+
+def _all_of(task: KeyedTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from task.give(batch)
+    yield from task.finish()
+
+
+def _with_time(batch: pa.RecordBatch, time: pa.Scalar) -> pa.RecordBatch:
+    columns = [*batch.columns, pa.repeat(time, batch.num_rows)]
+    return pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, TIME])

@@ -1,0 +1,108 @@
+"""Windows: tuples put together by their time, and what is computed of each window."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from penstock.errors import TopologyError
+from penstock.topology.durations import parse_duration, write_duration
+from penstock.topology.model import Operator, option
+from penstock.topology.problems import suggest
+from penstock.topology.schema import split_top_level
+from penstock.topology.sql_text import QUOTE_IT, closes_what_it_opens
+
+WINDOW_START = "window_start"
+WINDOW_END = "window_end"
+
+EXAMPLES = "tumbling(1 minute), sliding(10 minutes, 1 minute) or session(5 minutes)"
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+_WRITTEN = re.compile(r"\s*(?P<kind>[\w-]+)\s*\((?P<durations>[^()]*)\)\s*")
+
+
+class WindowKind(StrEnum):
+    TUMBLING = "tumbling"
+    SLIDING = "sliding"
+    SESSION = "session"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Which stretches of time make a window; in milliseconds."""
+
+    kind: WindowKind
+    length: int
+    """How long a window is; of a session, the gap after which it ends."""
+    step: int
+    """How far the starts of two windows are apart; of a session, its gap."""
+
+    def __str__(self) -> str:
+        durations = (self.length, self.step) if self.kind is WindowKind.SLIDING else (self.length,)
+        return f"{self.kind}({', '.join(write_duration(each) for each in durations)})"
+
+
+def parse_span(text: str) -> Span:
+    """Read `tumbling(1 minute)` and its like; raises TopologyError that says what would be right."""
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
+        cut = QUOTE_IT if not closes_what_it_opens(text) else ""
+        raise TopologyError(f"'{text}' is not a window; {cut}write {EXAMPLES}")
+    kinds = {str(kind): kind for kind in WindowKind}
+    kind = kinds.get(match["kind"].lower())
+    if kind is None:
+        advice = suggest(match["kind"], kinds) or f"write {EXAMPLES}"
+        raise TopologyError(f"unknown window '{match['kind']}': {advice}")
+    parts = [part.strip() for part in split_top_level(match["durations"])]
+    wanted = 2 if kind is WindowKind.SLIDING else 1
+    if len(parts) != wanted or not all(parts):
+        needs = "its length and its step" if kind is WindowKind.SLIDING else "one duration"
+        raise TopologyError(f"'{text}': {kind} takes {needs}; write {EXAMPLES}")
+    durations = [_milliseconds(part) for part in parts]
+    if durations[-1] > durations[0]:
+        raise TopologyError(f"'{text}': with a step longer than the window, tuples between two windows would be lost")
+    return Span(kind, durations[0], durations[-1])
+
+
+def _milliseconds(text: str) -> int:
+    seconds = float(text) if _NUMBER.fullmatch(text) else parse_duration(text)
+    if seconds is None:
+        raise TopologyError(f"'{text}' is not a duration: write for example 30s, 1 minute, 2h")
+    milliseconds = round(seconds * 1000, 6)
+    if milliseconds < 1 or milliseconds % 1:
+        raise TopologyError(f"'{text}' cannot be the length of a window: give whole milliseconds, at least one")
+    return int(milliseconds)
+
+
+@dataclass(frozen=True)
+class Window(Operator):
+    """Put tuples together by time and key, and compute something of each window."""
+
+    keyword: ClassVar[str] = "window"
+    argument: ClassVar[str] = "span"
+    stateful: ClassVar[bool] = True
+
+    span: Span = option("`tumbling(1 minute)`, `sliding(10 minutes, 1 minute)` or `session(5 minutes)`.", type="window")
+    on: str | None = option("The column with a tuple's time; without it, the time of its epoch.", type="string")
+    lateness: float = option("How far a tuple's time may lie behind the latest seen before its window is closed.",
+                             default=0.0, type="duration")
+    keys: tuple[str, ...] = option("The columns that make the key; none: all tuples together.", default=(),
+                                   type="columns", key="by")
+    compute: tuple[str, ...] = option("What to compute of a window: `count() as clicks`, `sum(amount) as total`…",
+                                      type="expressions", required=True)
+    emit: str = option("`close`: each window once, when it is closed. `changes`: whenever an epoch has changed it.",
+                       default="close", type="choice", choices=("close", "changes"))
+    late: str = option("What becomes of a tuple whose window is closed: `drop` counts it, `update` closes no window.",
+                       default="drop", type="choice", choices=("drop", "update"))
+
+    @property
+    def closes(self) -> bool:
+        """Whether a window's row appears when it is closed, once."""
+        return self.emit == "close"
+
+    @property
+    def forgets(self) -> bool:
+        """Whether windows are closed at all, and what is remembered of them goes."""
+        return self.late == "drop"

@@ -1,0 +1,249 @@
+"""Windows give what a batch query over the whole input gives, whatever the order, the epochs and the restarts."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.runtime.progress import Snapshot
+from penstock.runtime.run import Run, RunSettings
+from penstock.testing import run_on
+from penstock.topology.builder import Stream
+from penstock.topology.model import Topology
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+INPUTS = 200
+LATENESS_SECONDS = 30
+SPANS = {
+    "tumbling": ("tumbling(1 minute)", "window(at, '1 minute')"),
+    "sliding": ("sliding(1 minute, 20 seconds)", "window(at, '1 minute', '20 seconds')"),
+    "session": ("session(10 seconds)", "session_window(at, '10 seconds')"),
+}
+COMPUTED = {
+    "count() as n": "count(*)",
+    "sum(amount) as total": "sum(amount)",
+    "min(amount) as least": "min(amount)",
+    "first(amount) as began": "min_by(amount, place)",
+    "last(amount) as ended": "max_by(amount, place)",
+    "collect(amount) as all": "transform(array_sort(collect_list(struct(place, amount))), each -> each.amount)",
+    "top(2, amount) as best":
+        "slice(transform(array_sort(collect_list(struct(-amount, place, struct(input, at, amount, place)))), "
+        "each -> each.col3), 1, 2)",
+}
+
+
+def at(seconds: float) -> str:
+    return (NOON + timedelta(seconds=seconds)).isoformat()
+
+
+def disordered_input() -> list[dict[str, Any]]:
+    """The tuples of 200 random inputs in one stream, none further behind the latest time than the lateness."""
+    chance = random.Random(4)
+    arrivals = []
+    for number in range(INPUTS):
+        for _ in range(chance.randint(1, 25)):
+            time = round(chance.uniform(0, 600), chance.choice((0, 3)))
+            row = {"input": number, "at": at(time), "amount": chance.randint(-5, 5)}
+            arrivals.append((time + chance.uniform(0, LATENESS_SECONDS), row))
+    arrivals.sort(key=lambda pair: pair[0])
+    return [{**row, "place": place} for place, (_, row) in enumerate(arrivals)]
+
+
+def batch_result(spark: SparkSession, rows: list[dict[str, Any]], window: str) -> Counter[str]:
+    frame = spark.createDataFrame(rows, "input int, at string, amount int, place int")
+    frame.selectExpr("input", "cast(at as timestamp) as at", "amount", "place").createOrReplaceTempView("arrived")
+    computed = ", ".join(f"{sql} as `{text.split()[-1]}`" for text, sql in COMPUTED.items())
+    grouped = f"SELECT input, {window} as w, {computed} FROM arrived GROUP BY input, {window}"
+    bounds = "w.start as window_start, w.end as window_end"
+    result = spark.sql(f"SELECT input, {bounds}, * EXCEPT (input, w) FROM ({grouped})")
+    return Counter(row[0] for row in result.selectExpr("to_json(struct(*))").collect())
+
+
+def test_windows_over_disordered_input_equal_a_batch_query_over_the_whole_input(project: Any) -> None:
+    """The 200 inputs are 200 keys of one run, so they share its epochs and its watermark, which spares 199 runs."""
+    rows = disordered_input()
+    stream = Topology("property").source("arrived", rows=rows, schema="input int, at timestamp, amount int, place int")
+    topology = stream.topology
+    for name, (span, _) in SPANS.items():
+        window = topology.stream("arrived").window(
+            span, on="at", lateness=LATENESS_SECONDS, by="input", compute=list(COMPUTED), name=name)
+        topology = window.sink(name, file=f"{name}.jsonl")
+    cut = Topology("property", epoch=type(topology.epoch)(max_tuples=len(rows) // 5))
+    project.run(cut.merge(topology).with_folder(project.folder))
+    assert len(project.epochs()) >= 6
+    for name, (_, window) in SPANS.items():
+        received = Counter((project.folder / f"{name}.jsonl").read_text().splitlines())
+        assert received == batch_result(project.spark, rows, window)
+
+
+CLICKS = """
+    topology: clicks
+    epoch: {{max_tuples: 1}}
+    sources:
+      clicks: {{rows: {rows}, schema: "user string, at timestamp"}}
+    operators:
+      per_minute: {{from: clicks, window: tumbling(1 minute), on: at, by: user, compute: count() as n{more}}}
+    sinks:
+      out: {{from: per_minute, file: out.jsonl}}
+    """
+
+
+def clicks(project: Any, times: list[str | None], more: str = "") -> Topology:
+    rows = ", ".join(f'[ann, {"null" if time is None else f"{time!r}"}]' for time in times)
+    topology: Topology = project.topology(CLICKS.format(rows=f"[{rows}]", more=more))
+    return topology
+
+
+def minutes(project: Any) -> list[tuple[str, int]]:
+    """Each row as the minute in which its window begins, and its count; in the order they were written."""
+    return [(row["window_start"][11:16], row["n"]) for row in project.json_lines("out.jsonl")]
+
+
+def test_a_tuple_that_comes_after_its_window_is_closed_is_dropped_and_counted(project: Any) -> None:
+    topology = clicks(project, [at(0), at(300), at(30), at(45), at(310)])
+    run = Run(topology, RunSettings(state=project.state))
+    run.start(project.spark)
+    outcome = run.wait()
+    # The third is in time: what the second closed goes when the third epoch is through.
+    assert minutes(project) == [("12:00", 2), ("12:05", 2)]
+    assert outcome.progress.late == 1
+
+
+def test_lateness_keeps_windows_open(project: Any) -> None:
+    project.run(clicks(project, [at(0), at(300), at(30), at(45), at(310)], ", lateness: 10 minutes"))
+    assert sorted(minutes(project)) == [("12:00", 3), ("12:05", 2)]
+
+
+def test_a_time_that_is_missing_or_in_the_future_harms_no_other_tuple(project: Any) -> None:
+    topology = clicks(project, [at(0), None, "2900-01-01", at(30), at(45), None])
+    run = Run(topology, RunSettings(state=project.state))
+    run.start(project.spark)
+    outcome = run.wait()
+    assert sorted(minutes(project)) == [("00:00", 1), ("12:00", 3)]
+    assert outcome.progress.late == 2
+
+
+def test_early_results_tell_of_every_window_that_changed(project: Any) -> None:
+    project.run(clicks(project, [at(0), at(1), at(300), at(2), at(3), at(4)], ", emit: changes"))
+    assert minutes(project) == [("12:00", 1), ("12:00", 2), ("12:05", 1), ("12:00", 3)]
+
+
+def test_with_late_update_no_window_is_ever_closed(project: Any) -> None:
+    project.run(clicks(project, [at(0), at(300), at(301), at(1), at(2)], ", emit: changes, late: update"))
+    assert minutes(project) == [("12:00", 1), ("12:05", 1), ("12:05", 2), ("12:00", 2), ("12:00", 3)]
+
+
+def test_windows_close_without_waiting_for_more_input(project: Any) -> None:
+    project.write("clicks.csv", f"ann,{at(0)}\nann,{at(70)}\n")
+    topology = project.topology("""
+        topology: followed
+        sources:
+          clicks: {file: clicks.csv, schema: "user string, at timestamp", header: false, follow: true}
+        operators:
+          per_minute: {from: clicks, window: tumbling(1 minute), on: at, by: user, compute: count() as n}
+        sinks:
+          out: {from: per_minute, file: out.jsonl}
+        """)
+    run = project.started(topology)
+
+    def look(snapshot: Snapshot) -> None:
+        if (project.folder / "out.jsonl").exists() and minutes(project):
+            run.stop()
+
+    run.wait(look)
+    assert minutes(project) == [("12:00", 1)]
+    assert [sum(record.tuples.values()) for record in project.epochs()] == [2, 0]
+
+
+def test_open_windows_survive_a_restart(project: Any) -> None:
+    topology = clicks(project, [at(0), at(61), at(2), at(62), at(300), at(63), at(301)], ", lateness: 2 minutes")
+    run = project.started(topology)
+    run.wait(lambda snapshot: run.stop() if snapshot.epoch >= 3 else None)
+    assert run.progress.snapshot().epoch < 8
+    project.run(topology)
+    assert sorted(minutes(project)) == [("12:00", 2), ("12:01", 3), ("12:05", 2)]
+
+
+def test_the_time_of_epochs_is_the_time_they_were_cut(project: Any) -> None:
+    project.write("own.py", "def same(tup):\n    return tup\n")
+    topology = project.topology("""
+        topology: of-epochs
+        epoch: {max_tuples: 2}
+        sources:
+          words: {rows: [[a], [b], [c], [d], [e]], schema: "word string"}
+        operators:
+          same: {from: words, custom: "own:same", emits: "word string"}
+          upper: {from: same, select: upper(word) as word}
+          seconds: {from: upper, window: tumbling(1ms), compute: collect(word) as words}
+        sinks:
+          out: {from: seconds, file: out.jsonl}
+        """)
+    project.run(topology)
+    rows = {row["window_start"]: row["words"] for row in project.json_lines("out.jsonl")}
+    cut: dict[str, list[str]] = {}
+    for record, words in zip(project.epochs(), (["A", "B"], ["C", "D"], ["E"]), strict=False):
+        time = datetime.fromtimestamp(record.time_ms / 1000, UTC)
+        cut.setdefault(f"{time:%Y-%m-%dT%H:%M:%S}.{record.time_ms % 1000:03d}Z", []).extend(words)
+    assert rows == cut
+
+
+def test_a_window_over_windows_closes_with_them(project: Any) -> None:
+    topology = project.topology(CLICKS.format(
+        rows=", ".join(f"[{user}, '{at(time)}']" for user, time in (
+            ("ann", 0), ("bob", 1), ("ann", 61), ("ann", 20), ("bob", 130), ("ann", 3700))).join("[]"),
+        more="}\n      busiest: {from: per_minute, window: tumbling(1 hour), on: window_end, "
+             'compute: ["sum(n) as n", "top(1, n) as best"]',
+    ).replace("out: {from: per_minute", "out: {from: busiest"))
+    project.run(topology)
+    rows = [(row["window_start"][11:16], row["n"], [(one["user"], one["n"]) for one in row["best"]])
+            for row in project.json_lines("out.jsonl")]
+    assert rows == [("12:00", 5, [("ann", 2)]), ("13:00", 1, [("ann", 1)])]
+
+
+def test_a_filter_behind_a_window_does_not_keep_it_from_closing(project: Any) -> None:
+    topology = clicks(project, [at(0), at(70), at(71)])
+    kept = topology.stream("per_minute").filter("user = 'ann' and window_start is not null")
+    filtered = kept.sink("busy", file="b.jsonl")
+    project.run(replace(filtered, sinks=filtered.sinks[1:]))
+    assert [row["n"] for row in project.json_lines("b.jsonl")] == [1, 2]
+
+
+def test_every_reader_of_a_window_gets_it(project: Any) -> None:
+    topology = clicks(project, [at(0), at(70), at(71)])
+    more = topology.stream("per_minute").filter("n > 1").sink("busy", file="busy.jsonl")
+    project.run(more)
+    assert minutes(project) == [("12:00", 1), ("12:01", 2)]
+    assert [row["n"] for row in project.json_lines("busy.jsonl")] == [2]
+
+
+def test_sources_that_end_at_different_times_close_all_windows_at_the_end(spark: SparkSession) -> None:
+    schema = "user string, at timestamp"
+    first = Topology("two", epoch=type(Topology("t").epoch)(max_tuples=1)).source("few", rows=[], schema=schema).window(
+        "tumbling(1 minute)", on="at", compute="count() as n", name="few_counted").sink("few", memory=True)
+    both = first.source("many", rows=[], schema=schema).window(
+        "tumbling(1 minute)", on="at", by="user", compute="count() as n", name="many_counted").sink("many", memory=True)
+    result = run_on(both, spark=spark, few=[["ann", at(0)]], many=[["bob", at(each * 60)] for each in range(4)])
+    assert [row["n"] for row in result["few"]] == [1]
+    assert [row["n"] for row in result["many"]] == [1, 1, 1, 1]
+
+
+def clicked(**options: Any) -> Stream:
+    return Topology("nulls").source("clicks", rows=[], schema="user string, at timestamp").window(
+        "tumbling(1 minute)", on="at", **options)
+
+
+@pytest.mark.parametrize(("keys", "expected"), [
+    (("user",), [(None, 2), ("ann", 1)]), ((), [("-", 3)])])
+def test_tuples_without_a_key_have_a_window_of_their_own(
+    keys: tuple[str, ...], expected: list[Any], spark: SparkSession
+) -> None:
+    topology = clicked(by=list(keys), compute="count() as n").sink("out", memory=True)
+    result = run_on(topology, spark=spark, clicks=[["ann", at(0)], [None, at(1)], [None, at(2)]])
+    rows = [(row.get("user", "-"), row["n"]) for row in result["out"]]
+    assert sorted(rows, key=str) == sorted(expected, key=str)

@@ -1,0 +1,93 @@
+"""`penstock checkpoint`, `backup`, `restore` and `state`, as a user types them, where they need no Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from penstock.cli.main import app
+from penstock.connectors.registry import catalogue
+from penstock.errors import CoordinationError
+from penstock.runtime.compatibility import shape_of
+from penstock.runtime.state_folder import StateFolder
+from penstock.topology.loading import load_topology
+
+from ..runtime.stored_state import stored
+
+TOPOLOGY = """\
+topology: words
+sources:
+  s: {file: s.csv, schema: "word string"}
+operators:
+  counts: {from: s, count: word}
+sinks:
+  out: {from: counts, file: out.jsonl}
+"""
+
+
+def penstock(*arguments: str) -> Result:
+    return CliRunner(env={"COLUMNS": "160"}).invoke(app, list(arguments))
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StateFolder:
+    (tmp_path / "topology.yaml").write_text(TOPOLOGY)
+    (tmp_path / "s.csv").write_text("a\n")
+    monkeypatch.delenv("PENSTOCK_COORDINATOR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    topology, problems = load_topology(tmp_path, catalogue())
+    assert topology is not None, problems
+    return stored(tmp_path / ".penstock/words", of=shape_of(topology, 2))
+
+
+def test_a_checkpoint_is_taken_listed_and_removed(state: StateFolder) -> None:
+    taken = penstock("checkpoint", "--name", "noon")
+    assert taken.exit_code == 0, taken.output
+    assert taken.stdout.startswith("checkpoint 'noon' after epoch 3, ")
+    listed = [json.loads(line) for line in penstock("checkpoint", "--list", "--json").stdout.splitlines()]
+    assert [(each["name"], each["epoch"], each["instances"], each["operators"]) for each in listed] == [
+        ("noon", 3, 2, ["counts"])]
+    assert "noon" in penstock("checkpoint", "--list").stdout
+    assert penstock("checkpoint", "--delete", "noon").exit_code == 0
+    assert penstock("checkpoint", "--list").stdout == ""
+
+
+def test_a_backup_says_how_to_go_on_from_it(state: StateFolder, tmp_path: Path) -> None:
+    done = penstock("backup", ".", "kept")
+    assert done.exit_code == 0, done.output
+    assert "`penstock restore kept` goes on from it" in done.stdout
+    again = penstock("backup", ".", "kept")
+    assert isinstance(again.exception, CoordinationError)
+    assert "kept is not empty" in str(again.exception)
+
+
+def test_restoring_says_what_will_be_and_changes_nothing_when_dry(state: StateFolder) -> None:
+    penstock("backup", ".", "kept")
+    dry = penstock("restore", "kept", "--as", "copy", "--dry-run")
+    assert dry.exit_code == 0, dry.output
+    assert "'copy' can go on from epoch 3; nothing was changed" in dry.stdout
+    assert not state.path.with_name("copy").exists()
+    done = penstock("restore", "kept", ".", "--as", "copy")
+    assert done.exit_code == 0, done.output
+    assert "'copy' is at epoch 3; `penstock run . --set topology=copy` goes on from there" in done.stdout
+    assert StateFolder(state.path.with_name("copy")).committed().epoch == 3
+
+
+def test_sizes_and_versions_are_shown_without_spark(state: StateFolder) -> None:
+    (line,) = penstock("state", ".", "--json").stdout.splitlines()
+    assert json.loads(line) == {"operator": "counts", "kind": "count", "epoch": 3, "version": 3, "instances": 2,
+                                "bytes": 6 * len("changes of 1 in 0"), "copies": 1}
+    assert "state of words after epoch 3" in penstock("state", ".").stdout
+    assert penstock("state", ".", "--key", "word=a").exit_code == 2
+
+
+def test_a_swap_that_was_interrupted_is_carried_out_by_the_next_command(state: StateFolder) -> None:
+    (state.path / "ready").mkdir()
+    shape = json.loads(state.shape.read_text())
+    (state.path / "ready" / "shape").write_text(json.dumps({**shape, "asked instances": 7}))
+    assert penstock("checkpoint", "--list").exit_code == 0
+    assert json.loads(state.shape.read_text())["asked instances"] == 7
+    assert not (state.path / "ready").exists()
