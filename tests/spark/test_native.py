@@ -28,6 +28,9 @@ BUILT_IN: dict[str, Callable[[Stream], Stream]] = {
         "stddev(page) as spread", "percentile(page, 0.9) as p90", "approx_distinct(page) as pages",
         "first(page) as entry", "last(page) as exit", "collect(page) as all", "top(3, page) as best"]),
     "union": lambda stream: stream.union(stream.filter("page > 1")),
+    "join": lambda stream: stream.join(
+        stream.filter("page > 1"), "visits.user = far.user", within="1 minute", ports=("visits", "far")),
+    "enrich": lambda stream: stream.enrich("pages.csv", by="page", schema="page int, title string"),
 }
 
 
@@ -45,7 +48,8 @@ def test_every_built_in_operator_is_looked_at() -> None:
 
 @pytest.mark.parametrize("keyword", BUILT_IN)
 def test_a_built_in_operator_never_enters_python(keyword: str, project: Any) -> None:
-    plan = project.plan(BUILT_IN[keyword](visits()).sink("out", memory=True))
+    project.write("pages.csv", "1,home\n")
+    plan = project.plan(BUILT_IN[keyword](visits()).sink("out", memory=True).with_folder(project.folder))
     assert python_nodes(plan) == STAGING
 
 

@@ -50,7 +50,7 @@ def test_branches_are_numbered_from_the_sinks_upwards(project: Any) -> None:
 @pytest.mark.parametrize(("example", "expected"), [
     ("fraud", [("alerts", "transformWithStateInPySparkExec")] * 2),
     ("orders-payments", [("matched", "symmetricHashJoin")] * 2),
-    ("trending", [("trending", "stateStoreSave"), ("used", "stateStoreSave")] * 2),
+    ("trending", [("trending", "stateStoreSave"), ("used", "stateStoreSave")]),
 ])
 def test_windows_joins_and_keyed_state_have_one_number_each(
     project: Any, example: str, expected: list[tuple[str, str]]
