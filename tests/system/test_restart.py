@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+from pathlib import Path
 
 from .readings import EPOCHS, ROWS_IN_EPOCH, TOPOLOGY, Output, Project
 
@@ -91,17 +92,31 @@ def test_a_changed_topology_goes_on_where_its_state_fits_and_is_refused_where_it
 
 def test_a_damaged_newest_file_of_the_checkpoint_is_mended(project: Project, undisturbed: Output) -> None:
     said = []
-    for number, pattern in enumerate(("commits/[0-9]*", "offsets/[0-9]*", "state/*/*/*.changelog")):
+    for number, damaged in enumerate((newest_commit, newest_offsets, newest_state)):
         with project.running() as run:
             run.until_epoch(4 + 5 * number)
             run.signal_group(signal.SIGKILL)
             run.finish()
             said += run.events()
-        newest = max((project.state / "checkpoint").glob(pattern), key=lambda path: int(path.stem))
-        newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
+        file = damaged(project)
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     done = project.run()
     assert done.returncode == 0, done.stderr
     for log in ("commits", "offsets"):
         assert f"checkpoint/{log}/" in str(said)
     assert re.search(r"the state after epoch \d+ cannot be read: that epoch is done again", done.stderr)
     assert project.output() == undisturbed
+
+
+def newest_commit(project: Project) -> Path:
+    return max((project.state / "checkpoint/commits").glob("[0-9]*"), key=lambda path: int(path.name))
+
+
+def newest_offsets(project: Project) -> Path:
+    return max((project.state / "checkpoint/offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+
+
+def newest_state(project: Project) -> Path:
+    """A file of the state that the next start goes on from; that of an epoch in flight is written anew."""
+    version = int(newest_commit(project).name) + 1
+    return next((project.state / "checkpoint/state").glob(f"*/*/{version}.changelog"))
