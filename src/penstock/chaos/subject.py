@@ -45,7 +45,7 @@ def prepare(topology: Topology, sets: Mapping[str, str], kills: int) -> Subject:
     most = max(tuples.values(), default=0)
     own = {key: value for key, value in _own_sets(topology, most, kills).items() if key not in sets}
     chosen = {**own, **sets}
-    epochs = max(1, -(-most // int(own.get("epoch.max_tuples", topology.epoch.max_tuples))))
+    epochs = max(1, -(-most // int(own.get("epoch.max_tuples", topology.epoch_tuples))))
     notes = []
     if epochs <= kills:
         notes.append(f"the input of {most:,} tuples makes only {epochs} epochs; more tuples would test more")

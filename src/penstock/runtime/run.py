@@ -335,7 +335,7 @@ class Run:
             coordinator=self._coordinator_address(),
             run=self._id,
             sources=self.topology.sources,
-            max_tuples=self.topology.epoch.max_tuples,
+            max_tuples=self.topology.epoch_tuples,
             parallelism=cores_of(self.settings.master),
             alone=len(self.topology.sources) == 1 and not any(isinstance(step, Share) for step in self.plan.steps)
             and not watching_operators(self.topology),

@@ -1,7 +1,8 @@
 """Spark's classes in an archive that the JVM maps into memory: a session starts in two thirds of the time.
 
 Java calls it class-data sharing. The first run on a machine writes the archive when its JVM ends, later runs map
-it. It belongs to one version of Java and of Spark; a JVM that finds it unfit goes on without it.
+it. It belongs to one build of Java and to the very jar files it was made from: a JVM that finds one of them newer
+goes on without the archive, and says nothing.
 """
 
 from __future__ import annotations
@@ -30,18 +31,31 @@ def archive_options(java: Java) -> list[str]:
         return [f"-XX:SharedArchiveFile={path}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
+        for former in path.parent.glob(f"{_place(java)}-*.jsa"):
+            former.unlink(missing_ok=True)
     except OSError:
         return []
     return [f"-XX:ArchiveClassesAtExit={path}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 
 
 def archive_path(java: Java) -> Path:
-    """Where the archive for this Java and this Spark is kept."""
+    """Where the archive for this Java and the jars of this Spark is kept."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    parts = (str(java.path.resolve()), java.build, pyspark.__version__, str(Path(pyspark.__file__).parent))
-    key = hashlib.sha256("|".join(parts).encode()).hexdigest()[:12]
-    return cache / "penstock" / f"spark-{pyspark.__version__}-java-{java.version}-{key}.jsa"
+    jars = sorted((jar.name, jar.stat().st_size, jar.stat().st_mtime_ns) for jar in (_spark() / "jars").glob("*.jar"))
+    return cache / "penstock" / f"{_place(java)}-{_digest(java.build, jars)}.jsa"
+
+
+def _place(java: Java) -> str:
+    """How the names of all archives begin that were made for what is installed in these two places."""
+    return f"spark-{pyspark.__version__}-java-{java.version}-{_digest(java.path.resolve(), _spark())}"
+
+
+def _spark() -> Path:
+    return Path(pyspark.__file__).parent
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()[:12]
 
 
 def is_complete(path: Path) -> bool:

@@ -23,7 +23,7 @@ class Java:
     path: Path
     version: int
     build: str = ""
-    """All it says of itself."""
+    """What it says of itself."""
 
 
 def check_java(environ: Mapping[str, str] = os.environ) -> Java:
@@ -39,7 +39,7 @@ def check_java(environ: Mapping[str, str] = os.environ) -> Java:
     if version < OLDEST:
         raise MachineError(f"{java} is Java {version}, and Spark 4.3 needs {OLDEST} or later: {_INSTALL}, "
                            "or point JAVA_HOME at one")
-    return Java(java, version, said)
+    return Java(java, version, _of_itself(said))
 
 
 def java_version(said: str) -> int | None:
@@ -49,6 +49,11 @@ def java_version(said: str) -> int | None:
         return None
     major = int(match[1])
     return int(match[2] or 0) if major == 1 else major
+
+
+def _of_itself(said: str) -> str:
+    """Without the lines on options that it took from the environment."""
+    return "\n".join(line for line in said.splitlines() if "Picked up" not in line)
 
 
 def _find_java(environ: Mapping[str, str]) -> Path:

@@ -37,10 +37,10 @@ def check_settings(topology: Topology) -> Iterator[Problem]:
     if not _is_number(epoch.interval) or epoch.interval < 0:
         yield Problem(topology.where, f"epoch interval {epoch.interval} is impossible",
                       "give seconds, 0 for as soon as there is input")
-    if not _is_whole(epoch.max_tuples) or epoch.max_tuples < 1:
-        yield Problem(topology.where, f"epoch max_tuples {epoch.max_tuples} is impossible", "give at least 1")
-    elif epoch.max_tuples > MAX_EPOCH_TUPLES:
-        yield Problem(topology.where, f"epoch max_tuples {epoch.max_tuples:,} is too many for one epoch",
+    if not _is_whole(topology.epoch_tuples) or topology.epoch_tuples < 1:
+        yield Problem(topology.where, f"epoch max_tuples {topology.epoch_tuples} is impossible", "give at least 1")
+    elif topology.epoch_tuples > MAX_EPOCH_TUPLES:
+        yield Problem(topology.where, f"epoch max_tuples {topology.epoch_tuples:,} is too many for one epoch",
                       f"give at most {MAX_EPOCH_TUPLES:,}")
     if not _is_number(epoch.tick) or epoch.tick < 0:
         yield Problem(topology.where, f"epoch tick {epoch.tick} is impossible", "give seconds, 0 for never")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,6 +82,33 @@ def test_an_archive_serves_one_build_of_java_in_one_place() -> None:
     ]
     assert len({archive_path(java) for java in (JAVA, *others)}) == 4
     assert archive_path(replace(JAVA)) == archive_path(JAVA)
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    jar = tmp_path / "pyspark" / "jars" / "spark-core.jar"
+    jar.parent.mkdir(parents=True)
+    jar.write_bytes(b"classes")
+    monkeypatch.setattr("pyspark.__file__", str(tmp_path / "pyspark" / "__init__.py"))
+    return jar
+
+
+def test_spark_installed_again_in_the_same_place_has_an_archive_of_its_own(installed: Path) -> None:
+    before = written(COMPLETE)
+    os.utime(installed, ns=(1, 1))
+    options = archive_options(JAVA)
+    assert archive_path(JAVA) != before
+    assert f"-XX:ArchiveClassesAtExit={archive_path(JAVA)}" in options
+    # The JVM would pass over the old one without a word: it only takes up room.
+    assert not before.exists()
+
+
+def test_archives_of_other_places_are_left_alone(installed: Path, cache: Path) -> None:
+    archive_options(JAVA)
+    other = archive_path(replace(JAVA, path=Path("/opt/java/bin/java")))
+    other.write_bytes(COMPLETE)
+    archive_options(JAVA)
+    assert other.exists()
 
 
 def test_a_link_to_java_is_the_java_it_leads_to(tmp_path: Path) -> None:

@@ -26,7 +26,12 @@ def test_the_major_version_is_read(said: str, version: int) -> None:
 
 def test_the_java_of_java_home_is_taken(tmp_path: Path) -> None:
     java = fake_java(tmp_path, 'openjdk version "21.0.1"')
-    assert check_java({"JAVA_HOME": str(tmp_path), "PATH": ""}) == Java(java, 21, 'openjdk version "21.0.1"\n')
+    assert check_java({"JAVA_HOME": str(tmp_path), "PATH": ""}) == Java(java, 21, 'openjdk version "21.0.1"')
+
+
+def test_options_that_java_takes_from_the_environment_are_not_what_it_is(tmp_path: Path) -> None:
+    java = fake_java(tmp_path, 'Picked up JAVA_TOOL_OPTIONS: -Xint\nopenjdk version "21.0.1"')
+    assert check_java({"JAVA_HOME": str(tmp_path), "PATH": ""}) == Java(java, 21, 'openjdk version "21.0.1"')
 
 
 def test_too_old_a_java_is_refused_with_what_to_do(tmp_path: Path) -> None:
