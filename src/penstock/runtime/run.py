@@ -21,6 +21,7 @@ from penstock.connectors.base import Place, SinkConnector, SourceConnector
 from penstock.connectors.console import ConsoleSink, EpochRows
 from penstock.connectors.lookup_tables import enrichment_to_json, enrichments_of, lookup_table
 from penstock.connectors.registry import sink_connector, source_connector
+from penstock.connectors.shown_rows import shown_sink
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.ticking import tick_rules
@@ -80,6 +81,9 @@ class RunSettings:
     """Where the epoch log is kept: `zookeeper://host:port/root`. By default a file in the state folder."""
     scratch: Path | None = None
     """For rehearsals: the folder into which all sinks write instead."""
+    replica: str | None = None
+    """Its name among the replicas of the topology, when it is one of several: then siblings write to the same sinks,
+    and whoever started them has made the sinks ready."""
     metrics: bool = True
     memory: str = "1g"
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -225,6 +229,11 @@ class Run:
             self._shut_down()
         return Outcome(self._committer.finished_batch is not None, self.progress.snapshot())
 
+    @property
+    def first(self) -> int:
+        """How many epochs this replica was the first to deliver, since its start."""
+        return self._committer.first
+
     def stop(self) -> None:
         """Cut no further epoch; `wait` returns when the one in flight is committed."""
         self._stopping = True
@@ -237,7 +246,7 @@ class Run:
         if settle(self.state):
             say("carrying out what was interrupted: the state is replaced as it was asked for")
         committed = self.state.committed()
-        anew = self.settings.fresh or committed.ended
+        anew = self.settings.replica is None and (self.settings.fresh or committed.ended)
         if anew:
             self.state.clear()
             committed = self.state.committed()
@@ -254,6 +263,9 @@ class Run:
         self._resources.callback(self._signals.clear)
 
     def _coordinator_address(self) -> str:
+        if self.settings.replica is not None and self.settings.coordinator is not None:
+            # Of all replicas: it is complete.
+            return self.settings.coordinator
         return self.state.coordinator_for(self.topology, self.settings.coordinator)
 
     def _refuse_changes(self) -> None:
@@ -290,12 +302,14 @@ class Run:
             sink = sink_connector(item, self._place(item.name))
             if self.settings.scratch is not None:
                 sink = sink.redirected(self.settings.scratch) or sink
-            if isinstance(sink, ConsoleSink) and show is not None:
+            if isinstance(sink, ConsoleSink) and self.settings.replica is not None:
+                sink = shown_sink(item, self.topology, self.state.path.parent.parent)
+            elif isinstance(sink, ConsoleSink) and show is not None:
                 sink = sink.writing_to(show)
-            self._sinks[item.name] = sink
+            self._sinks[item.name] = sink if self.settings.replica is None else sink.shared()
 
     def _open_sinks(self, show: Callable[[EpochRows], None] | None) -> None:
-        fresh = self.resumed_from == 0
+        fresh = self.resumed_from == 0 and self.settings.replica is None
         self._make_sinks(show)
         burial = dead_letter_sink(self.topology)
         self._dead_letters = sink_connector(burial, self._place(burial.name))
@@ -389,6 +403,7 @@ class Run:
             self.progress,
             run_epoch,
             self._failures,
+            self.settings.replica,
         )
         writer = rows.writeStream.foreachBatch(self._committer)
         interval = self.topology.epoch.interval
