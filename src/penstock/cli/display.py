@@ -17,10 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.screen import err, out
+from penstock.cli.status import replica_table
 from penstock.connectors.console import EpochRows, as_json_line, as_rich_table
 from penstock.connectors.memory import rows_of
-from penstock.control.supervisor import ReplicaView
 from penstock.replication.lifecycle import Phase, safety
+from penstock.replication.views import ReplicaView
 from penstock.runtime.progress import Snapshot
 from penstock.runtime.run import Outcome
 from penstock.runtime.tally import Line
@@ -121,7 +122,7 @@ class LiveDisplay:
         if snapshot.late:
             notes.append(Text(f"{snapshot.late:,} tuples came too late for their window", style="yellow"))
         if self._views and not final:
-            notes.append(_replica_table(self._views))
+            notes.append(replica_table(self._views))
         return Group(head, *notes, table)
 
 
@@ -230,18 +231,6 @@ class JsonDisplay:
                 **more,
             }
         )
-
-
-def _replica_table(views: list[ReplicaView]) -> Table:
-    """Side by side: who is safe, who commits, who lags."""
-    colours = {Phase.SAFE: "green", Phase.PARKED: "red", Phase.DOWN: "red"}
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for name in ("replica", "cell", "", "epoch", "behind", "first"):
-        table.add_column(name, justify="right" if name in ("epoch", "behind", "first") else "left")
-    for view in views:
-        table.add_row(view.name, view.cell, Text(view.phase, style=colours.get(view.phase, "yellow")),
-                      f"{view.epoch:,}", f"{view.behind:,}", f"{view.first:,}")
-    return table
 
 
 class Rates:

@@ -12,10 +12,11 @@ from penstock.cli.display import choose_display, how_it_ended
 from penstock.cli.loading import topology_path
 from penstock.cli.stopping import stopping_on_signals
 from penstock.connectors.shown_rows import ShownRows
-from penstock.control.supervisor import ReplicaView, Supervisor
+from penstock.control.supervisor import Supervisor
 from penstock.plan.graph import build_plan
 from penstock.plan.rewrites import rewrite
 from penstock.replication.replica import Replica, ReplicaPlace
+from penstock.replication.views import ReplicaView
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.run import Outcome, RunSettings
 from penstock.runtime.state_folder import StateFolder

@@ -26,6 +26,7 @@ from penstock.replication.placement import choose_cell
 from penstock.replication.replica import ReplicaPlace, log_of
 from penstock.replication.roster import ENDED, FAILED, Roster, Told
 from penstock.replication.version import version_of
+from penstock.replication.views import ReplicaView
 from penstock.topology.dead_letters import buries, dead_letter_sink
 from penstock.topology.model import Topology
 
@@ -34,20 +35,6 @@ _STOP_SECONDS = 60.0
 _PACES_KEPT = 20
 _WRONG_TOPOLOGY = 2
 """The exit code of a replica that will not start, however often it is tried."""
-
-
-@dataclass(frozen=True)
-class ReplicaView:
-    """One replica, for whoever wants to show it."""
-
-    name: str
-    cell: str
-    phase: Phase
-    epoch: int
-    behind: int
-    first: int
-    """How many epochs it was the first to deliver."""
-    why: str = ""
 
 
 @dataclass
