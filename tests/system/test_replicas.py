@@ -12,14 +12,14 @@ from penstock.replication.replica import opened_roster
 
 from .readings import Project
 
-TUPLES = 3000
+TUPLES = 2000
 TOPOLOGY = f"""\
 topology: readings
 replicas: 2
 cells: any
-epoch: {{interval: 200ms}}
+epoch: {{interval: 200ms, max_tuples: 10}}
 sources:
-  ticks: {{generator: {{id: sequence, key: "choice(a, b, c)"}}, rate: 60, count: {TUPLES}}}
+  ticks: {{generator: {{id: sequence, key: "choice(a, b, c)"}}, count: {TUPLES}}}
 operators:
   counted: {{from: ticks, count: key}}
 sinks:
