@@ -65,6 +65,7 @@ class Supervisor:
         self._head = Head()
         self._paces: deque[float] = deque(maxlen=_PACES_KEPT)
         self._stopping = False
+        self._diverged = False
         self._say: Callable[[str], None] = lambda _: None
         self._resources = contextlib.ExitStack()
 
@@ -102,6 +103,7 @@ class Supervisor:
             while True:
                 self._look_around()
                 look(self._furthest_progress(), self.views())
+                self._heed_divergence()
                 if any(slot.sight.ended for slot in self._slots):
                     self._stop_all()
                     return True
@@ -192,6 +194,17 @@ class Supervisor:
             if self._head.epoch:
                 self._paces.append(now - self._head.moved)
             self._head = Head(furthest, now, max(self._paces, default=0.0))
+
+    def _heed_divergence(self) -> None:
+        if self._diverged:
+            return
+        with contextlib.suppress(CoordinationError):
+            found = self._roster.divergence()
+            if found is not None and self.topology.on_divergence == "stop":
+                raise DeliveryError(str(found))
+            if found is not None:
+                self._diverged = True
+                self._say(str(found))
 
     def _look_at(self, slot: _Slot, run: str | bool | None, told: Told | None, now: float) -> None:
         """`run` is the start that is signed in; False: none is; None: nobody knows."""

@@ -59,6 +59,8 @@ class Replica:
         self._told_at = 0.0
         self._told: Told | None = None
         self.run = Run(topology, own)
+        self._order = [*(operator.name for operator in topology.operators),
+                       *(f"sink {sink.name}" for sink in topology.sinks)]
 
     def start(self, say: Callable[[str], None]) -> None:
         """Sign in, catch up from a sibling if that is worth it, and start."""
@@ -112,15 +114,23 @@ class Replica:
         if now - self._told_at < _SECONDS_BETWEEN_WORDS:
             return
         self._told_at = now
+        self._compare()
         told = Told(self._member.run, snapshot.epoch, self.run.first, progress=asdict(snapshot))
         if self._told is None or (told.epoch, told.first) != (self._told.epoch, self._told.first):
             with contextlib.suppress(CoordinationError):
                 self._roster.tell(self.name, told)
                 self._told = told
 
+    def _compare(self) -> None:
+        """Tell the siblings what the last epochs gave."""
+        for epoch, digests in self.run.new_digests():
+            with contextlib.suppress(CoordinationError):
+                self._roster.compare(self.name, epoch, self._order, digests)
+
     def _leave(self, how: str, why: str, progress: Snapshot | None = None) -> None:
         last = self._told or Told(self._member.run)
         if progress is not None:
+            self._compare()
             last = replace(last, epoch=progress.epoch, first=self.run.first, progress=asdict(progress))
         with contextlib.suppress(CoordinationError):
             self._roster.tell(self.name, replace(last, how=how, why=why))

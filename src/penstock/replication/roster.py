@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.coordination.base import Coordinator
 from penstock.errors import CoordinationError
+from penstock.replication.divergence import Divergence, find_divergence
 
 _MEMBERS = "replicas/"
 _TOLD = "told/"
 _VERSION = "version"
+_DIGESTS = "digests/"
+_DIVERGENCE = "divergence"
+_DIGESTS_KEPT = 100
 
 RUNNING, ENDED, STOPPED, FAILED = "running", "ended", "stopped", "failed"
 
@@ -81,9 +85,31 @@ class Roster:
         """From now on replicas run this version."""
         self._coordinator.put(_VERSION, version)
 
+    def compare(self, name: str, epoch: int, order: Sequence[str], digests: Mapping[str, str]) -> Divergence | None:
+        """Publish what this replica gave in an epoch, and compare it with what the others have published."""
+        prefix = f"{_DIGESTS}{epoch:012d}/"
+        self._coordinator.put(prefix + name, json.dumps(digests))
+        found = find_divergence(epoch, order, self._entries(prefix))
+        if found is not None:
+            self._coordinator.create_if_absent(_DIVERGENCE, json.dumps(asdict(found)))
+        if epoch % _DIGESTS_KEPT == 0:
+            for key in self._coordinator.list(_DIGESTS):
+                if int(key.removeprefix(_DIGESTS).partition("/")[0]) > epoch - _DIGESTS_KEPT:
+                    break
+                self._coordinator.delete(key)
+        return found
+
+    def divergence(self) -> Divergence | None:
+        """The first that any replica has found."""
+        text = self._coordinator.get(_DIVERGENCE)
+        if text is None:
+            return None
+        fields = json.loads(text)
+        return Divergence(fields["epoch"], fields["node"], tuple(fields["replicas"]))
+
     def forget(self) -> None:
         """Forget all that was said; those who are signed in stay so."""
-        for key in (*self._coordinator.list(_TOLD), _VERSION):
+        for key in (*self._coordinator.list(_TOLD), *self._coordinator.list(_DIGESTS), _VERSION, _DIVERGENCE):
             self._coordinator.delete(key)
 
     def _entries(self, prefix: str) -> dict[str, Any]:

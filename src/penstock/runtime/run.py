@@ -6,7 +6,7 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +37,7 @@ from penstock.runtime.instances import instances
 from penstock.runtime.metrics import OperatorCounts
 from penstock.runtime.plain_words import full_disk_in_plain_words, in_plain_words, is_about_state, jvm_gone
 from penstock.runtime.progress import Progress, Snapshot
+from penstock.runtime.snapshots import epoch_of_batch
 from penstock.runtime.state_files import can_go_back
 from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.swap import settle
@@ -229,6 +230,12 @@ class Run:
             self._shut_down()
         return Outcome(self._committer.finished_batch is not None, self.progress.snapshot())
 
+    def new_digests(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """By epoch, what replicas compare, of the epochs since the last call."""
+        while self._counts.digests:
+            batch, found = self._counts.digests.popleft()
+            yield epoch_of_batch(self.state.checkpoint, batch).epoch, found
+
     @property
     def first(self) -> int:
         """How many epochs this replica was the first to deliver, since its start."""
@@ -362,7 +369,8 @@ class Run:
             read_ahead=frozenset() if self._replays else sources_to_read_ahead(self.plan),
             retries=self._replays,
         )
-        return lower_plan(Lowering(spark, self.plan, read, self._sinks, self.settings.metrics))
+        digests = self.settings.replica is not None
+        return lower_plan(Lowering(spark, self.plan, read, self._sinks, self.settings.metrics, digests))
 
     def _columns_to_read(self) -> dict[str, list[str]]:
         """The columns of each source of which not all are read; at least one, to count tuples by."""
@@ -390,7 +398,7 @@ class Run:
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         rows, run_epoch = self._delivery(spark)
-        self._counts = OperatorCounts(self.plan, self.progress)
+        self._counts = OperatorCounts(self.plan, self.progress, self.settings.replica is not None)
         if self.settings.metrics and self._counts.needed:
             spark.streams.addListener(self._counts)
             self._resources.callback(spark.streams.removeListener, self._counts)
