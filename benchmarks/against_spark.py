@@ -176,8 +176,8 @@ def events_of(megabytes: int) -> Iterator[Path]:
 @contextmanager
 def zookeeper() -> Iterator[str]:
     """The address of a real server on loopback, gone afterwards."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "servers"))
-    from zookeeper import zookeeper_server
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.servers.zookeeper import zookeeper_server
 
     with (
         tempfile.TemporaryDirectory(prefix="penstock-bench-zookeeper-") as folder,

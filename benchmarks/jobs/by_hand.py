@@ -1,4 +1,4 @@
-"""A Spark session as one writes it by hand, with Penstock's settings (`tuned`) or with Spark's own (`default`)."""
+"""Spark as one writes it by hand, with Penstock's settings (`tuned`) or with Spark's own (`default`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.spark.java import check_java
 from penstock.spark.session import SessionSettings, _configuration, _leave_out_checksum_files, default_master
@@ -23,6 +23,22 @@ def session(contestant: str, folder: Path) -> SparkSession:
     made = builder.config("spark.ui.enabled", "false").getOrCreate()
     made.sparkContext.setLogLevel("ERROR")
     return made
+
+
+def run_to_the_end(stream: DataFrame, output_mode: str, folder: Path) -> None:
+    """Append what the stream gives to the folder's `out`, as JSON lines, until its input ends."""
+
+    def write(batch: DataFrame, batch_id: int) -> None:
+        batch.write.mode("append").json(str(folder / "out"))
+
+    query = (
+        stream.writeStream.foreachBatch(write)
+        .outputMode(output_mode)
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
 
 
 def _tuned(logs: Path) -> SparkSession:

@@ -39,25 +39,14 @@ def with_penstock(folder: Path, events: Path, max_tuples: int | None = None, coo
 
 
 def by_hand(contestant: str, folder: Path, events: Path) -> float:
-    from by_hand import session
+    from by_hand import run_to_the_end, session
 
     spark = session(contestant, folder)
     began = time.monotonic()
     # A stream of the same micro-batches: Spark's file source cannot cut inside a file, so the file is its batch.
     frame = spark.readStream.schema(SCHEMA).json(str(events.parent / events.name) + "*")
     counted = frame.where(CONDITION).selectExpr(*COLUMNS).groupBy("user", "kind").count()
-
-    def write(batch, batch_id):  # type: ignore[no-untyped-def]
-        batch.write.mode("append").json(str(folder / "out"))
-
-    query = (
-        counted.writeStream.foreachBatch(write)
-        .outputMode("update")
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
+    run_to_the_end(counted, "update", folder)
     took = time.monotonic() - began
     spark.stop()
     return took

@@ -36,7 +36,7 @@ def with_penstock(folder: Path, clicks: Path, epoch_files: int) -> tuple[float, 
 
 
 def by_hand(contestant: str, folder: Path, clicks: Path, epoch_files: int) -> tuple[float, int]:
-    from by_hand import session
+    from by_hand import run_to_the_end, session
     from pyspark.sql import functions as F
 
     spark = session(contestant, folder)
@@ -50,18 +50,7 @@ def by_hand(contestant: str, folder: Path, clicks: Path, epoch_files: int) -> tu
         .agg(F.count(F.lit(1)).alias("clicks"), F.sum("amount").alias("total"), F.max("amount").alias("largest"))
         .selectExpr("user", "window.start as window_start", "window.end as window_end", "clicks", "total", "largest")
     )
-
-    def write(batch, batch_id):  # type: ignore[no-untyped-def]
-        batch.write.mode("append").json(str(folder / "out"))
-
-    query = (
-        windows.writeStream.foreachBatch(write)
-        .outputMode("append")
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
+    run_to_the_end(windows, "append", folder)
     took = time.monotonic() - began
     rows = spark.read.json(str(folder / "out")).count()
     spark.stop()

@@ -12,11 +12,12 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from ..waiting import wait_until
 
 PASSWORD = "s3cret-Pässwörd"
 """Of the superuser `penstock`; not ASCII, and nothing that could stand in a message by chance."""
@@ -82,12 +83,13 @@ class PostgresServer:
              "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="],
             stdin=subprocess.DEVNULL, stdout=self._log.open("ab"), stderr=subprocess.STDOUT,
             start_new_session=True, cwd="/", **self._identity)
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                raise RuntimeError(f"PostgreSQL did not start:\n{self._log.read_text(errors='replace')[-3000:]}")
-            time.sleep(0.05)
+        started = self._process
+        try:
+            wait_until(self._answers, _START_SECONDS, lambda: started.poll() is None,
+                       lambda: self._log.read_text(errors="replace")[-3000:])
+        except BaseException:
+            self.kill()
+            raise
 
     def kill(self) -> None:
         """`kill -9` to the server and to every process it has started, all at once."""
@@ -99,7 +101,7 @@ class PostgresServer:
                     os.kill(child, signal.SIGKILL)
             self._process.wait()
             self._process = None
-            _wait_until_gone(children)
+            wait_until(lambda: not any(map(_is_alive, children)), _START_SECONDS)
 
     def stop_immediately(self) -> None:
         """`pg_ctl stop -m immediate`: it drops everything and recovers at the next start."""
@@ -159,7 +161,9 @@ def _children(parent: int) -> list[int]:
     return [int(line) for line in listed.stdout.split()]
 
 
-def _wait_until_gone(processes: list[int]) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while any(Path(f"/proc/{process}").exists() for process in processes) and time.monotonic() < deadline:
-        time.sleep(0.01)
+def _is_alive(process: int) -> bool:
+    """Not when it is dead and only waits for somebody to ask how it ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -7,12 +7,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
+
+from ..waiting import wait_until
 
 _PATIENCE_SECONDS = 60.0
 _TICK_MS = 500
@@ -49,12 +50,13 @@ class ZookeeperServer:
                 [_java(), "-Xmx256m", "-cp", f"{jars}/*", "org.apache.zookeeper.server.ZooKeeperServerMain",
                  str(self._folder / "zoo.cfg")],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                raise RuntimeError(f"ZooKeeper did not start:\n{(self._folder / 'server.log').read_text()[-2000:]}")
-            time.sleep(0.05)
+        started = self._process
+        try:
+            wait_until(self._answers, _PATIENCE_SECONDS, lambda: started.poll() is None,
+                       lambda: (self._folder / "server.log").read_text()[-2000:])
+        except BaseException:
+            self.kill()
+            raise
 
     def kill(self) -> None:
         """kill -9: what was acknowledged is on disk, and nothing else."""
@@ -62,6 +64,15 @@ class ZookeeperServer:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
             self._process = None
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Killed for the time of the block, and started again whatever happens in it."""
+        self.kill()
+        try:
+            yield
+        finally:
+            self.start()
 
     def freeze(self) -> None:
         """SIGSTOP: the port takes connections, and nobody answers."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from penstock import OperatorError, TopologyError
 from penstock.testing import Result, run_on
@@ -82,33 +83,38 @@ class Counted:
         return [[word, len(word)] for word in fields[0].split()]
 '''
 
-SPLIT = [("a", 1), ("b", 1), ("c", 1)]
-WHOLE = [("", 0), ("a b", 3), ("c", 1)]
+SPLIT = [("a", 1), ("b", 1), ("cd", 2)]
+WHOLE = [("", 0), ("a b", 3), ("cd", 2)]
+EXPECTED = {
+    "one_tuple": WHOLE, "one_dict": WHOLE, "a_list": SPLIT, "a_generator": SPLIT, "a_list_of_dicts": SPLIT,
+    "none_for_some": [("a b", 1), ("cd", 1)], "of_a_batch": WHOLE, "of_a_batch_in_parts": WHOLE, "Counted.words": SPLIT,
+    "a_scalar": [(0,), (2,), (3,)],
+    "with_arguments": [("--", 2), ("--a b", 2), ("--cd", 2)],
+    "Words": [("cd", 2)],
+}
+GIVEN = {"with_arguments": {"prefix": "-", "times": 2}, "Words": {"longer_than": 1}}
 
 
-@pytest.mark.parametrize(("name", "expected"), [
-    ("one_tuple", WHOLE), ("one_dict", WHOLE), ("a_list", SPLIT), ("a_generator", SPLIT),
-    ("a_list_of_dicts", SPLIT), ("none_for_some", [("a b", 1), ("c", 1)]),
-    ("of_a_batch", WHOLE), ("of_a_batch_in_parts", WHOLE), ("Counted.words", SPLIT),
-])
-def test_code_of_every_shape_gives_its_tuples(project: Any, name: str, expected: list[Any]) -> None:
-    out = run_own(project, SHAPES, name)["out"]
-    assert sorted((row["word"], row["length"]) for row in out) == expected
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Result:
+    """One run of one topology with an operator for each shape."""
+    folder = tmp_path_factory.mktemp("shapes")
+    (folder / "own.py").write_text(SHAPES)
+    topology = texts().topology
+    for name in EXPECTED:
+        emits = "length int" if name == "a_scalar" else "word string, length int"
+        own = topology.stream("texts").custom(f"own:{name}", name=operator_of(name), emits=emits, with_=GIVEN.get(name))
+        topology = own.sink(operator_of(name), memory=True)
+    return run_on(topology.with_folder(folder), spark=spark, texts=[["a b"], [""], ["cd"]])
 
 
-def test_a_single_value_is_the_tuple_of_the_only_column(project: Any) -> None:
-    out = run_own(project, SHAPES, "a_scalar", emits="length int")["out"]
-    assert sorted(row["length"] for row in out) == [0, 1, 3]
+def operator_of(name: str) -> str:
+    return f"op_{name}".replace(".", "_").lower()
 
 
-def test_a_function_takes_what_the_topology_gives_it(project: Any) -> None:
-    out = run_own(project, SHAPES, "with_arguments", [["x"]], with_={"prefix": "-", "times": 2})["out"]
-    assert out == [{"word": "--x", "length": 2}]
-
-
-def test_a_bolt_is_initialised_with_what_the_topology_gives_it(project: Any) -> None:
-    out = run_own(project, SHAPES, "Words", [["a bcd ef"]], with_={"longer_than": 1})["out"]
-    assert sorted(row["word"] for row in out) == ["bcd", "ef"]
+@pytest.mark.parametrize("name", EXPECTED)
+def test_code_of_every_shape_gives_its_tuples(shapes: Result, name: str) -> None:
+    assert sorted(tuple(row.values()) for row in shapes[operator_of(name)]) == EXPECTED[name]
 
 
 def test_a_bolt_emits_different_columns_on_different_ports(project: Any) -> None:

@@ -97,40 +97,36 @@ def newest(project: Any, name: str, key: str) -> dict[Any, int]:
 GOOD = [number for number in range(400) if number % 100 != 7]
 
 
-def test_dead_letters_hold_the_poison_and_everything_else_arrives(project: Any) -> None:
-    outcome = failing(project, "poison", "dead-letter")
-    assert received(project) == GOOD
-    letters = project.json_lines("out/dead.jsonl")
-    assert sorted(letter["tuple"]["number"] for letter in letters) == [7, 107, 207, 307]
-    letter = next(letter for letter in letters if letter["tuple"] == {"number": 207})
-    assert letter == {"epoch": 3, "operator": "own", "error": "ValueError: 207 is poison", "at": "own.py:10",
-                      "tuple": {"number": 207}, "attempts": 1, "source": "numbers", "read_in_epoch": 3, "position": 7}
-    assert outcome.progress.failed == {"own": 4}
+def test_failed_tuples_are_buried_or_dropped_and_everything_else_arrives(project: Any) -> None:
+    """What a bolt emitted for a tuple that it fails is discarded; a batch is divided until the poison stands alone."""
+    project.write("own.py", OWN)
+    codes = {"function": "poison", "bolt": "Poison", "batch": "poison_batch", "dropping": "poison"}
+    on_error = {name: "drop" if name == "dropping" else "dead-letter" for name in codes}
+    operators = "\n".join(
+        f'  {name}: {{from: numbers, custom: "own:{code}", emits: "number bigint, third bigint", '
+        f"on_error: {on_error[name]}}}" for name, code in codes.items())
+    sinks = "\n".join(f"  {name}: {{from: {name}, file: out/{name}.jsonl}}" for name in (*codes, "thirds"))
+    outcome = project.run(project.topology(
+        f"topology: failing\nepoch: {{max_tuples: 100}}\ndead_letters: out/dead.jsonl\n"
+        f"sources:\n  numbers: {numbers(400)}\n"
+        f"operators:\n{operators}\n  thirds: {{from: function, count: third}}\nsinks:\n{sinks}\n"))
+    poison = [7, 107, 207, 307]
+    of_batches = [number for number in range(400) if number % 64 == 7]
+    assert received(project, "function") == received(project, "dropping") == GOOD
+    assert received(project, "bolt") == sorted(2 * GOOD)
+    assert received(project, "batch") == [number for number in range(400) if number not in of_batches]
     assert newest(project, "thirds", "third") == Counter(number % 3 for number in GOOD)
-    assert not list((project.state / "failures").iterdir())
-
-
-def test_dropped_tuples_are_only_counted(project: Any) -> None:
-    outcome = failing(project, "poison", "drop")
-    assert received(project) == GOOD
-    assert outcome.progress.failed == {"own": 4}
-    assert not (project.folder / "out/dead.jsonl").exists()
-
-
-def test_what_a_bolt_emitted_for_a_tuple_that_it_fails_is_discarded(project: Any) -> None:
-    failing(project, "Poison", "dead-letter")
-    assert received(project) == sorted(2 * GOOD)
     letters = project.json_lines("out/dead.jsonl")
-    assert {(letter["tuple"]["number"], letter["error"]) for letter in letters} == {
-        (number, "bad luck") for number in (7, 107, 207, 307)}
-
-
-def test_a_batch_is_divided_until_the_poison_stands_alone(project: Any) -> None:
-    outcome = failing(project, "poison_batch", "dead-letter")
-    poison = [number for number in range(400) if number % 64 == 7]
-    assert received(project) == [number for number in range(400) if number not in poison]
-    assert sorted(letter["tuple"]["number"] for letter in project.json_lines("out/dead.jsonl")) == poison
-    assert outcome.progress.failed == {"own": len(poison)}
+    buried = {name: sorted(letter["tuple"]["number"] for letter in letters if letter["operator"] == name)
+              for name in codes}
+    assert buried == {"function": poison, "bolt": poison, "batch": of_batches, "dropping": []}
+    assert {letter["error"] for letter in letters if letter["operator"] == "bolt"} == {"bad luck"}
+    letter = next(letter for letter in letters if (letter["operator"], letter["tuple"]) == (
+        "function", {"number": 207}))
+    assert letter == {"epoch": 3, "operator": "function", "error": "ValueError: 207 is poison", "at": "own.py:10",
+                      "tuple": {"number": 207}, "attempts": 1, "source": "numbers", "read_in_epoch": 3, "position": 7}
+    assert outcome.progress.failed == {"function": 4, "bolt": 4, "batch": len(of_batches), "dropping": 4}
+    assert not list((project.state / "failures").iterdir())
 
 
 def test_a_tuple_that_succeeds_when_it_is_replayed_arrives_once_everywhere(project: Any) -> None:

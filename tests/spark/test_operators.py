@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock import Topology
-from penstock.testing import run_on
+from penstock.testing import Result, run_on
 from penstock.topology.builder import Stream
 from penstock.topology.model import EpochSettings
 
@@ -29,27 +29,63 @@ def ordered(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in rows)
 
 
-def test_filter_keeps_the_tuples_for_which_the_condition_is_true() -> None:
-    rows = [["ann", 1], ["bob", None], ["cy", 3], [None, 4]]
-    assert received(visits().filter("page > 1 and user <> 'dee'"), visits=rows) == [{"user": "cy", "page": 3}]
+TYPES = ("i int, l bigint, d double, b boolean, s string, t timestamp, day date, money decimal(10,2), "
+         "tags array<string>, by map<string,int>, at struct<x:int,y:int>")
+EVERY_TYPE = {"i": -1, "l": 2**40, "d": 0.25, "b": True, "s": "ä", "t": "2026-03-01T08:00:00Z", "day": "2026-03-01",
+              "money": "12.50", "tags": ["a", "b"], "by": {"k": 1}, "at": {"x": 1, "y": 2}}
 
 
-def test_select_gives_the_computed_columns_in_the_order_written() -> None:
-    stream = visits().select("page * 2 as twice", "upper(user) as user", "user = 'ann' as is_ann")
-    out = received(stream, visits=[["ann", 1], ["bob", 2]])
-    assert out == [{"twice": 2, "user": "ANN", "is_ann": True}, {"twice": 4, "user": "BOB", "is_ann": False}]
-    assert list(out[0]) == ["twice", "user", "is_ann"]
+@pytest.fixture(scope="module")
+def stateless() -> Result:
+    """One run of every operator that remembers nothing."""
+    topology = Topology("operators")
+    for name, schema in (("visits", "user string, page int"), ("more", "page int, user string"),
+                         ("lines", "number int, words array<string>"), ("all", TYPES)):
+        topology = topology.source(name, rows=[], schema=schema).topology
+    topology = topology.stream("visits").filter("page > 1 and user <> 'dee'").sink("filtered", memory=True)
+    selected = topology.stream("visits").select("page * 2 as twice", "upper(user) as user", "user = 'ann' as is_ann")
+    topology = selected.sink("selected", memory=True)
+    topology = topology.stream("lines").explode("words", "word", name="beside").sink("exploded", memory=True)
+    topology = topology.stream("lines").explode("words", "words", name="instead").sink("replaced", memory=True)
+    topology = topology.stream("all").dup().sink("doubled", memory=True)
+    turned = topology.stream("more").select("page", "user", name="turned")
+    topology = turned.topology.stream("visits").union(turned).sink("united", memory=True)
+    return run_on(
+        topology, visits=[["ann", 1], ["bob", None], ["cy", 3], [None, 4]], more=[[2, "dee"]], all=[EVERY_TYPE],
+        lines=[[1, ["a", "b"]], [2, []], [3, None], [4, ["c"]]])
 
 
-def test_explode_gives_a_tuple_for_every_element_and_none_for_an_empty_array() -> None:
-    lines = Topology("operators").source("lines", rows=[], schema="number int, words array<string>")
-    out = received(lines.explode("words", "word"), lines=[[1, ["a", "b"]], [2, []], [3, None], [4, ["c"]]])
-    assert [(row["number"], row["word"]) for row in out] == [(1, "a"), (1, "b"), (4, "c")]
+def test_filter_keeps_the_tuples_for_which_the_condition_is_true(stateless: Result) -> None:
+    assert stateless["filtered"] == [{"user": "cy", "page": 3}]
 
 
-def test_explode_may_replace_the_column_that_it_explodes() -> None:
-    lines = Topology("operators").source("lines", rows=[], schema="words array<string>")
-    assert received(lines.explode("words", "words"), lines=[[["a", "b"]]]) == [{"words": "a"}, {"words": "b"}]
+def test_select_gives_the_computed_columns_in_the_order_written(stateless: Result) -> None:
+    out = stateless["selected"]
+    assert {"twice": 2, "user": "ANN", "is_ann": True} in out
+    assert {"twice": 6, "user": "CY", "is_ann": False} in out
+    assert {tuple(row) for row in out} == {("twice", "user", "is_ann")}
+
+
+def test_explode_gives_a_tuple_for_every_element_and_none_for_an_empty_array(stateless: Result) -> None:
+    assert sorted((row["number"], row["word"]) for row in stateless["exploded"]) == [(1, "a"), (1, "b"), (4, "c")]
+
+
+def test_explode_may_replace_the_column_that_it_explodes(stateless: Result) -> None:
+    assert sorted((row["number"], row["words"]) for row in stateless["replaced"]) == [(1, "a"), (1, "b"), (4, "c")]
+    assert {tuple(row) for row in stateless["replaced"]} == {("number", "words")}
+
+
+def test_union_merges_streams_by_the_names_of_their_columns(stateless: Result) -> None:
+    assert sorted((row["user"] or "", row["page"] or 0) for row in stateless["united"]) == [
+        ("", 4), ("ann", 1), ("bob", 0), ("cy", 3), ("dee", 2)]
+
+
+def test_every_type_survives_the_way_from_source_to_sink(stateless: Result) -> None:
+    [out] = stateless["doubled"]
+    for name in ("i", "l", "d", "b", "s", "day", "tags", "by", "at"):
+        assert out[name] == EVERY_TYPE[name]
+    assert out["t"].startswith("2026-03-01T08:00:00")
+    assert str(out["money"]) == "12.50"
 
 
 def test_dup_passes_every_tuple_on_unchanged() -> None:
@@ -113,15 +149,6 @@ def test_a_count_is_silent_in_epochs_that_bring_it_nothing(emit: str) -> None:
     assert received(stream, visits=rows) == [{"count": 1}, {"count": 2}]
 
 
-def test_union_merges_streams_by_the_names_of_their_columns() -> None:
-    topology = Topology("operators")
-    left = topology.source("left", rows=[], schema="user string, page int")
-    right = topology.source("right", rows=[], schema="page int, user string")
-    stream = left.union(right.select("page", "user"))
-    out = received(stream, left=[["ann", 1]], right=[[2, "bob"]])
-    assert ordered(out) == [("ann", 1), ("bob", 2)]
-
-
 def test_an_operator_reads_several_streams_as_one() -> None:
     stream = visits()
     young, old = stream.filter("page < 3", name="young"), stream.filter("page > 5", name="old")
@@ -144,15 +171,3 @@ def test_columns_with_odd_names_pass_through_every_operator() -> None:
     source = Topology("operators").source("odd", rows=[], schema="`a b` string, `select` int, `größe` double")
     stream = source.filter("`select` > 0").uniq("a b").select("`a b`", "`größe`")
     assert received(stream, odd=[["x", 1, 0.5], ["x", 2, 1.5], ["y", 0, 1.0]]) == [{"a b": "x", "größe": 0.5}]
-
-
-def test_every_type_survives_the_way_from_source_to_sink() -> None:
-    schema = ("i int, l bigint, d double, b boolean, s string, t timestamp, day date, money decimal(10,2), "
-              "tags array<string>, by map<string,int>, at struct<x:int,y:int>")
-    row = {"i": -1, "l": 2**40, "d": 0.25, "b": True, "s": "ä", "t": "2026-03-01T08:00:00Z", "day": "2026-03-01",
-           "money": "12.50", "tags": ["a", "b"], "by": {"k": 1}, "at": {"x": 1, "y": 2}}
-    [out] = received(Topology("operators").source("all", rows=[], schema=schema).dup(), all=[row])
-    assert {name: out[name] for name in ("i", "l", "d", "b", "s", "day", "tags", "by", "at")} == \
-        {name: row[name] for name in ("i", "l", "d", "b", "s", "day", "tags", "by", "at")}
-    assert out["t"].startswith("2026-03-01T08:00:00")
-    assert str(out["money"]) == "12.50"

@@ -13,6 +13,8 @@ from penstock.topology.model import Topology
 
 ROWS = '[[1, ann, 0.5], [2, "b,\\"o\\"b", null], [3, cy, 2.0]]'
 
+LINES = ["1,ann,0.5", '2,"b,\\"o\\"b",', "3,cy,2.0"]
+
 
 def writing(project: Any, sinks: str, more: str = "") -> Topology:
     topology: Topology = project.topology(f"""
@@ -26,48 +28,46 @@ def writing(project: Any, sinks: str, more: str = "") -> Topology:
     return topology
 
 
-def test_json_lines_keep_types_and_nulls(project: Any) -> None:
-    project.run(writing(project, "out: {from: people, file: deep/er/out.jsonl}"))
-    assert project.json_lines("deep/er/out.jsonl") == [
-        {"id": 1, "name": "ann", "score": 0.5}, {"id": 2, "name": 'b,"o"b', "score": None},
-        {"id": 3, "name": "cy", "score": 2.0}]
+def test_sinks_of_all_kinds_take_the_same_epochs_side_by_side(project: Any) -> None:
+    project.write("replaced.jsonl", "precious\n")
+    outcome = project.run(writing(project, """
+          json: {from: people, file: deep/er/out.jsonl}
+          csv: {from: people, file: out.csv}
+          bare: {from: people, file: bare.csv, header: false}
+          parquet: {from: people, file: out/}
+          memory: {from: people, memory: true}
+          replaced: {from: people, file: replaced.jsonl, overwrite: true}"""))
+    for name in ("deep/er/out.jsonl", "replaced.jsonl"):
+        assert sorted(project.json_lines(name), key=lambda row: row["id"]) == [
+            {"id": 1, "name": "ann", "score": 0.5}, {"id": 2, "name": 'b,"o"b', "score": None},
+            {"id": 3, "name": "cy", "score": 2.0}]
+    header, *lines = (project.folder / "out.csv").read_text().splitlines()
+    assert header == "id,name,score"
+    assert sorted(lines) == LINES
+    assert sorted((project.folder / "bare.csv").read_text().splitlines()) == LINES
+    assert len(MemorySink.rows("write", "memory")) == 3
+    assert outcome.progress.delivered == dict.fromkeys(("json", "csv", "bare", "parquet", "memory", "replaced"), 3)
+    left = sorted(path.name for path in (project.folder / "deep/er").iterdir())
+    assert left == [".out.jsonl.epochs", "out.jsonl"], "nothing of the staging is left behind"
 
 
-def test_csv_begins_with_one_header_however_many_epochs_there_are(project: Any) -> None:
-    project.run(writing(project, "out: {from: people, file: out.csv}", "epoch: {max_tuples: 1}"))
-    assert (project.folder / "out.csv").read_text().splitlines() == [
-        "id,name,score", "1,ann,0.5", '2,"b,\\"o\\"b",', "3,cy,2.0"]
-
-
-def test_csv_without_a_header_when_asked(project: Any) -> None:
-    project.run(writing(project, "out: {from: people, file: out.csv, header: false}"))
-    assert (project.folder / "out.csv").read_text().splitlines()[0] == "1,ann,0.5"
-
-
-def test_parquet_is_a_folder_with_a_file_for_every_epoch_that_has_rows(project: Any) -> None:
-    project.run(writing(project, "out: {from: people, file: out.parquet}", "epoch: {max_tuples: 2}"))
+def test_epochs_are_put_together_or_kept_apart_as_the_sink_has_it(project: Any) -> None:
+    """One CSV header however many epochs there are; a Parquet file for every epoch that has rows; the user's own."""
+    project.write("own.py", OWN_SINK)
+    project.run(writing(project, """
+          csv: {from: people, file: out.csv}
+          parquet: {from: people, file: out.parquet}
+          own: {from: people, custom: "own:Mailbox", folder: mail}""", "epoch: {max_tuples: 2}"))
+    header, *lines = (project.folder / "out.csv").read_text().splitlines()
+    assert header == "id,name,score"
+    assert (sorted(lines[:2]), lines[2:]) == (LINES[:2], LINES[2:])
     files = sorted(path.name for path in (project.folder / "out.parquet").glob("[!.]*"))
     table = pq.read_table(project.folder / "out.parquet")
     assert files == ["epoch-00000001.parquet", "epoch-00000002.parquet"]
-    assert table.column("id").to_pylist() == [1, 2, 3]
+    assert sorted(table.column("id").to_pylist()) == [1, 2, 3]
     assert [str(table.schema.field(name).type) for name in ("id", "name", "score")] == ["int32", "string", "double"]
-
-
-def test_sinks_of_all_kinds_take_the_same_epochs_side_by_side(project: Any) -> None:
-    outcome = project.run(writing(project, """
-          json: {from: people, file: out.jsonl}
-          csv: {from: people, file: out.csv}
-          parquet: {from: people, file: out/}
-          memory: {from: people, memory: true}"""))
-    assert len(project.json_lines("out.jsonl")) == 3
-    assert len((project.folder / "out.csv").read_text().splitlines()) == 4
-    assert len(MemorySink.rows("write", "memory")) == 3
-    assert outcome.progress.delivered == {"json": 3, "csv": 3, "parquet": 3, "memory": 3}
-
-
-def test_nothing_of_the_staging_is_left_behind(project: Any) -> None:
-    project.run(writing(project, "out: {from: people, file: out/people.jsonl}"))
-    assert sorted(path.name for path in (project.folder / "out").iterdir()) == [".people.jsonl.epochs", "people.jsonl"]
+    assert sorted(row["id"] for row in project.json_lines("mail/1.json")[0]) == [1, 2]
+    assert project.json_lines("mail/2.json") == [[{"id": 3, "name": "cy", "score": 2.0}]]
 
 
 def test_a_finished_topology_run_again_starts_its_output_anew(project: Any) -> None:
@@ -82,12 +82,6 @@ def test_a_file_of_somebody_else_is_not_touched(project: Any) -> None:
     with pytest.raises(ConnectorError, match=r"out\.jsonl exists and was not written by this topology"):
         project.run(writing(project, "out: {from: people, file: out.jsonl}"))
     assert (project.folder / "out.jsonl").read_text() == "precious\n"
-
-
-def test_a_file_of_somebody_else_is_replaced_where_the_user_says_so(project: Any) -> None:
-    project.write("out.jsonl", "precious\n")
-    project.run(writing(project, "out: {from: people, file: out.jsonl, overwrite: true}"))
-    assert len(project.json_lines("out.jsonl")) == 3
 
 
 def test_a_place_that_cannot_be_written_is_named(project: Any) -> None:
@@ -130,13 +124,6 @@ class Full(Mailbox):
     def stage(self, batches):
         raise ConnectorError("the mailbox is full: empty it")
 '''
-
-
-def test_the_users_own_sink_class_works_by_its_name(project: Any) -> None:
-    project.write("own.py", OWN_SINK)
-    project.run(writing(project, 'out: {from: people, custom: "own:Mailbox", folder: mail}', "epoch: {max_tuples: 2}"))
-    assert [row["id"] for row in project.json_lines("mail/1.json")[0]] == [1, 2]
-    assert project.json_lines("mail/2.json") == [[{"id": 3, "name": "cy", "score": 2.0}]]
 
 
 @pytest.mark.parametrize("more", ["", "\n          other: {from: people, memory: true}"])

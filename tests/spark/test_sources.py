@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock import ConnectorError, MalformedRecord
+from penstock import ConnectorError, MalformedRecord, Topology
 
 PEOPLE = [{"id": 1, "name": "ann"}, {"id": 2, "name": "bob"}, {"id": 3, "name": "cy"}]
 SCHEMA = 'schema: "id int, name string"'
@@ -29,46 +29,43 @@ def copied(project: Any, source: str, more: str = "") -> tuple[Any, Any]:
     return outcome, project.json_lines("out.jsonl")
 
 
+def copying(project: Any, sources: dict[str, str], more: str = "") -> Topology:
+    """A topology that copies every source to `<its name>.out.jsonl`."""
+    written = "\n".join(f"  {name}: {source}" for name, source in sources.items())
+    sinks = "\n".join(f"  {name}: {{from: {name}, file: {name}.out.jsonl}}" for name in sources)
+    topology: Topology = project.topology(f"topology: copy\n{more}\nsources:\n{written}\nsinks:\n{sinks}\n")
+    return topology
+
+
 # -- files --------------------------------------------------------------------------------------
 
 
-def test_a_csv_file_gives_its_lines(project: Any) -> None:
+def test_files_of_every_format_give_their_records(project: Any) -> None:
     project.write("people.csv", '1, ann\n2, "bob"\n\n3, cy\n')
-    outcome, rows = copied(project, f"{{file: people.csv, {SCHEMA}}}")
-    assert rows == PEOPLE
-    assert outcome.progress.malformed == {}
-
-
-def test_a_csv_header_says_which_column_is_which(project: Any) -> None:
-    project.write("people.csv", "name;age;id\nann;30;1\nbob;40;2\ncy;50;3\n")
-    assert copied(project, f'{{file: people.csv, header: true, delimiter: ";", {SCHEMA}}}')[1] == PEOPLE
-
-
-def test_a_json_lines_file_gives_its_objects(project: Any) -> None:
+    project.write("headed.csv", "name;age;id\nann;30;1\nbob;40;2\ncy;50;3\n")
     project.write("people.jsonl", """
         {"name": "ann", "id": 1, "age": 30}
         {"id": 2, "name": "bob"}
         {"id": 3, "name": "cy"}
         """)
-    assert copied(project, f"{{file: people.jsonl, {SCHEMA}}}")[1] == PEOPLE
-
-
-def test_a_text_file_gives_its_lines_as_they_are(project: Any) -> None:
-    project.write("people.txt", "ann, 1\n\n  bob ünal\nno newline at the end")
-    assert [row["value"] for row in copied(project, "{file: people.txt}")[1]] == [
-        "ann, 1", "", "  bob ünal", "no newline at the end"]
-
-
-def test_a_parquet_file_brings_its_own_schema(project: Any) -> None:
     pq.write_table(pa.Table.from_pylist(PEOPLE), project.folder / "people.parquet")
-    assert copied(project, "{file: people.parquet}")[1] == PEOPLE
-
-
-@pytest.mark.parametrize("path", ["people", "people/*.csv"])
-def test_the_files_of_a_directory_are_read_in_the_order_of_their_names(project: Any, path: str) -> None:
     project.write("people/b.csv", "2,bob\n3,cy")
     project.write("people/a.csv", "1,ann\n")
-    assert copied(project, f'{{file: "{path}", format: csv, {SCHEMA}}}')[1] == PEOPLE
+    project.write("people.txt", "ann, 1\n\n  bob ünal\nno newline at the end")
+    sources = {
+        "csv": f"{{file: people.csv, {SCHEMA}}}",
+        "headed": f'{{file: headed.csv, header: true, delimiter: ";", {SCHEMA}}}',
+        "json": f"{{file: people.jsonl, {SCHEMA}}}",
+        "parquet": "{file: people.parquet}",
+        "folder": f"{{file: people, format: csv, {SCHEMA}}}",
+        "glob": f'{{file: "people/*.csv", {SCHEMA}}}',
+        "text": "{file: people.txt}",
+    }
+    outcome = project.run(copying(project, sources))
+    received = {name: project.json_lines(f"{name}.out.jsonl") for name in sources}
+    assert [row["value"] for row in received.pop("text")] == ["ann, 1", "", "  bob ünal", "no newline at the end"]
+    assert received == dict.fromkeys(received, PEOPLE)
+    assert outcome.progress.malformed == {}
 
 
 def test_an_empty_file_is_a_run_without_tuples(project: Any) -> None:
@@ -111,40 +108,34 @@ def test_a_malformed_record_ends_the_run_where_the_source_says_fail(project: Any
     assert "on_malformed: drop" in message
 
 
-def test_dropped_records_are_counted(project: Any) -> None:
+def test_malformed_records_are_dropped_or_kept_with_their_reason_and_place(project: Any) -> None:
     project.write("people.csv", BAD)
-    outcome, rows = copied(project, f"{{file: people.csv, {SCHEMA}, on_malformed: drop}}")
-    assert rows == PEOPLE
-    assert outcome.progress.malformed == {"people": 2}
-    assert outcome.progress.tuples["people"] == 3
-    assert not (project.folder / "dead-letters").exists()
-
-
-def test_dead_letters_keep_the_record_the_reason_and_the_place(project: Any) -> None:
-    project.write("people.csv", BAD)
-    source = f"{{file: people.csv, {SCHEMA}, on_malformed: dead-letter}}"
-    outcome, rows = copied(project, source, "epoch: {max_tuples: 2}")
+    not_utf_8 = {"utf.csv": b"1,ann\n2,b\xff\n3,cy\n", "utf.txt": b"ann\nb\xff\ncy\n",
+                 "utf.jsonl": b'{"id": 1, "name": "ann"}\n{"id": 2, "name": "b\xff"}\n{"id": 3, "name": "cy"}\n'}
+    for name, content in not_utf_8.items():
+        (project.folder / name).write_bytes(content)
+    sources = {
+        "dropped": f"{{file: people.csv, {SCHEMA}, on_malformed: drop}}",
+        "kept": f"{{file: people.csv, {SCHEMA}, on_malformed: dead-letter}}",
+        "csv": f"{{file: utf.csv, {SCHEMA}, on_malformed: dead-letter}}",
+        "json": f"{{file: utf.jsonl, {SCHEMA}, on_malformed: dead-letter}}",
+        "text": "{file: utf.txt, on_malformed: dead-letter}",
+    }
+    outcome = project.run(copying(project, sources, "epoch: {max_tuples: 2}"))
+    assert outcome.progress.malformed == {"dropped": 2, "kept": 2, "csv": 1, "json": 1, "text": 1}
+    assert outcome.progress.tuples["dropped"] == 3
+    for name in ("dropped", "kept"):
+        assert project.json_lines(f"{name}.out.jsonl") == PEOPLE
+    for name in ("csv", "json", "text"):
+        rows = project.json_lines(f"{name}.out.jsonl")
+        assert [row.get("name", row.get("value")) for row in rows] == ["ann", "cy"]
     letters = project.json_lines("dead-letters/copy.jsonl")
-    assert rows == PEOPLE
-    assert outcome.progress.malformed == {"people": 2}
-    assert [(letter["epoch"], letter["raw"], letter["source"]) for letter in letters] == [
-        (1, "no number,x", "people"), (2, "4", "people")]
-    assert [letter["position"] for letter in letters] == ["people.csv:2", "people.csv:4"]
+    assert sorted((letter["source"], letter["epoch"], letter["position"]) for letter in letters) == [
+        ("csv", 1, "utf.csv:2"), ("json", 1, "utf.jsonl:2"), ("kept", 1, "people.csv:2"), ("kept", 2, "people.csv:4"),
+        ("text", 1, "utf.txt:2")]
+    assert [letter["raw"] for letter in letters if letter["source"] == "kept"] == ["no number,x", "4"]
     assert all(letter["error"] for letter in letters)
-
-
-@pytest.mark.parametrize(("name", "options"), [("people.csv", SCHEMA), ("people.jsonl", SCHEMA), ("people.txt", "")])
-def test_text_that_is_not_utf_8_is_a_malformed_record(project: Any, name: str, options: str) -> None:
-    lines = {"people.csv": b"1,ann\n2,b\xff\n3,cy\n", "people.txt": b"ann\nb\xff\ncy\n",
-             "people.jsonl": b'{"id": 1, "name": "ann"}\n{"id": 2, "name": "b\xff"}\n{"id": 3, "name": "cy"}\n'}
-    (project.folder / name).write_bytes(lines[name])
-    source = f"{{file: {name}, {options}, on_malformed: dead-letter}}".replace(", ,", ",")
-    outcome, rows = copied(project, source, "dead_letters: bad.jsonl")
-    assert [row.get("name", row.get("value")) for row in rows] == ["ann", "cy"]
-    assert outcome.progress.malformed == {"people": 1}
-    [letter] = project.json_lines("bad.jsonl")
-    assert letter["position"] == f"{name}:2"
-    assert "UTF-8" in letter["error"]
+    assert all("UTF-8" in letter["error"] for letter in letters if letter["source"] != "kept")
 
 
 # -- made-up tuples and the user's own ----------------------------------------------------------

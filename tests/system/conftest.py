@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from ..servers.postgresql import PostgresServer, running_postgresql
+from ..servers.zookeeper import ZookeeperServer, zookeeper_server
 from .penstock_command import PATIENCE_SECONDS, PENSTOCK
 from .readings import Output, Project, undisturbed_output
 
@@ -43,6 +45,35 @@ def project(tmp_path: Path) -> Project:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Output:
     """What a run of a `project` leaves that nobody disturbs."""
     return undisturbed_output(tmp_path_factory.mktemp("undisturbed"))
+
+
+@pytest.fixture(scope="session")
+def stopped_once(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project.new(tmp_path_factory.mktemp("stopped") / "project")
+    project.stop_after(4)
+    backed_up = project.run(".", "kept", command="backup")
+    assert backed_up.returncode == 0, backed_up.stderr
+    return project
+
+
+@pytest.fixture
+def stopped(stopped_once: Project, tmp_path: Path) -> Project:
+    """A `project` whose run was stopped by Ctrl-C after a few epochs, with a backup of it in `kept`."""
+    return stopped_once.copied_to(tmp_path / "stopped")
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgresServer]:
+    """One server for all: whoever stops it starts it again."""
+    with running_postgresql() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperServer]:
+    """One server for all: whoever stops it starts it again."""
+    with zookeeper_server(tmp_path_factory.mktemp("zookeeper") / "server") as running:
+        yield running
 
 
 class Following:

@@ -104,6 +104,7 @@ class Project:
             run.until_epoch(epoch)
             run.signal_group(signal.SIGINT)
             assert run.finish() == 0, run.errors
+            run.has_said_that_it_was_stopped()
 
 
 def undisturbed_output(folder: Path) -> Output:
@@ -160,6 +161,11 @@ class Running:
     def finish(self) -> int:
         """Its exit code, when it has ended by itself."""
         return self._process.wait(timeout=PATIENCE_SECONDS)
+
+    def has_said_that_it_was_stopped(self) -> None:
+        last = self.events()[-1]
+        assert (last["event"], last["epoch"]) == ("end", self._project.epoch)
+        assert last["how"].endswith("the same command goes on from here")
 
     def _last_words(self) -> str:
         return f"{self.errors}\n{self._said.read_text()[-500:]}"

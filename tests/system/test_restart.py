@@ -7,32 +7,44 @@ import re
 import signal
 from pathlib import Path
 
-from .readings import EPOCHS, ROWS_IN_EPOCH, TOPOLOGY, Output, Project
+from .readings import EPOCHS, ROWS_IN_EPOCH, TOPOLOGY, Output, Project, Running
 
 
-def test_however_a_run_is_ended_the_next_start_goes_on(project: Project, undisturbed: Output) -> None:
-    reached = 0
-    for number, ending in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGKILL)):
-        with project.running() as run:
-            run.until_epoch(3 + 5 * number)
+def test_however_a_run_is_ended_the_next_start_goes_on(stopped: Project, undisturbed: Output) -> None:
+    """First by Ctrl-C, then by SIGTERM to the process alone, then by `kill -9`."""
+    assert 0 < stopped.epoch < EPOCHS
+    for ending in (signal.SIGTERM, signal.SIGKILL):
+        reached = stopped.epoch
+        with stopped.running() as run:
+            run.until_epoch(reached + 3)
             if ending == signal.SIGTERM:
+                nobody_else_may_start(stopped, run)
                 run.signal(ending)
+                assert run.finish() == 0, run.errors
+                run.has_said_that_it_was_stopped()
             else:
                 run.signal_group(ending)
-            assert run.finish() == (-ending if ending == signal.SIGKILL else 0), run.errors
-            events = run.events()
-        if ending != signal.SIGKILL:
-            assert events[-1]["event"] == "end"
-            assert events[-1]["epoch"] == project.epoch
-            assert events[-1]["how"].endswith("the same command goes on from here")
-        assert (f"going on after epoch {reached}" in str(events)) == (reached > 0)
-        assert reached < project.epoch < EPOCHS
-        reached = project.epoch
-    done = project.run()
+                assert run.finish() == -ending
+            assert f"going on after epoch {reached}" in str(run.events())
+        assert reached < stopped.epoch < EPOCHS
+    reached = stopped.epoch
+    done = stopped.run()
     assert done.returncode == 0, done.stderr
     assert f"going on after epoch {reached}" in done.stderr
-    assert project.output() == undisturbed
-    shows_its_epochs(project)
+    assert stopped.output() == undisturbed
+    shows_its_epochs(stopped)
+
+
+def nobody_else_may_start(project: Project, run: Running) -> None:
+    """It is frozen meanwhile, so that it does not come to its end."""
+    run.signal_group(signal.SIGSTOP)
+    for arguments in ((), ("--fresh",)):
+        second = project.run(*arguments)
+        assert second.returncode == 1
+        assert f"this topology is running already (process {run.pid} since" in second.stderr
+        assert "stop it first, or run with another --state" in second.stderr
+        assert "starting Spark" not in second.stderr
+    run.signal_group(signal.SIGCONT)
 
 
 def shows_its_epochs(project: Project) -> None:
@@ -51,37 +63,23 @@ def shows_its_epochs(project: Project) -> None:
     assert "committed, the last" in rows[-1]
 
 
-def test_of_two_starts_in_one_place_the_second_says_who_holds_it(project: Project, undisturbed: Output) -> None:
-    with project.running() as run:
-        run.until_epoch(2)
-        for arguments in ((), ("--fresh",)):
-            second = project.run(*arguments)
-            assert second.returncode == 1
-            assert f"this topology is running already (process {run.pid} since" in second.stderr
-            assert "stop it first, or run with another --state" in second.stderr
-            assert "starting Spark" not in second.stderr
-        assert run.finish() == 0, run.errors
-    assert project.output() == undisturbed
-
-
 def test_a_changed_topology_goes_on_where_its_state_fits_and_is_refused_where_it_does_not(
-    project: Project, undisturbed: Output
+    stopped: Project, undisturbed: Output
 ) -> None:
-    project.stop_after(3)
-    project.file.write_text(TOPOLOGY.replace("count: sensor", "count: n"))
-    before = project.output()
-    refused = project.run()
+    stopped.file.write_text(TOPOLOGY.replace("count: sensor", "count: n"))
+    before = stopped.output()
+    refused = stopped.run()
     assert refused.returncode == 2
     assert "stateful operator 'counts': keys was sensor, now n" in refused.stderr
     assert "start anew with --fresh" in refused.stderr
     assert "starting Spark" not in refused.stderr
-    assert project.output() == before
-    other = project.copied_to(project.folder.with_name("other"))
-    project.file.write_text(TOPOLOGY.replace("n % 2 = 1", "n % 2 = 1 and n >= 0"))
-    done = project.run()
+    assert stopped.output() == before
+    other = stopped.copied_to(stopped.folder.with_name("other"))
+    stopped.file.write_text(TOPOLOGY.replace("n % 2 = 1", "n % 2 = 1 and n >= 0"))
+    done = stopped.run()
     assert done.returncode == 0, done.stderr
     assert "going on after epoch" in done.stderr
-    assert project.output() == undisturbed
+    assert stopped.output() == undisturbed
     afresh = other.run("--fresh")
     assert afresh.returncode == 0, afresh.stderr
     assert "going on" not in afresh.stderr
@@ -90,22 +88,27 @@ def test_a_changed_topology_goes_on_where_its_state_fits_and_is_refused_where_it
     assert {json.loads(line)["count"] for line in output["counts"]} == {1}
 
 
-def test_a_damaged_newest_file_of_the_checkpoint_is_mended(project: Project, undisturbed: Output) -> None:
+def test_a_damaged_newest_file_of_the_checkpoint_is_mended(stopped: Project, undisturbed: Output) -> None:
+    """Of the state after a stop; of the commits and of the offsets after `kill -9`, with an epoch in flight."""
     said = []
-    for number, damaged in enumerate((newest_commit, newest_offsets, newest_state)):
-        with project.running() as run:
-            run.until_epoch(4 + 5 * number)
+    for damaged in (newest_state, newest_commit):
+        cut_in_half(damaged(stopped))
+        with stopped.running() as run:
+            run.until_epoch(stopped.epoch + 4)
             run.signal_group(signal.SIGKILL)
             run.finish()
-            said += run.events()
-        file = damaged(project)
-        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    done = project.run()
+            said.append(str(run.events()))
+    cut_in_half(newest_offsets(stopped))
+    done = stopped.run()
     assert done.returncode == 0, done.stderr
-    for log in ("commits", "offsets"):
-        assert f"checkpoint/{log}/" in str(said)
-    assert re.search(r"the state after epoch \d+ cannot be read: that epoch is done again", done.stderr)
-    assert project.output() == undisturbed
+    assert re.search(r"the state after epoch \d+ cannot be read: that epoch is done again", said[0])
+    assert "checkpoint/commits/" in said[1]
+    assert "checkpoint/offsets/" in done.stderr
+    assert stopped.output() == undisturbed
+
+
+def cut_in_half(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
 def newest_commit(project: Project) -> Path:

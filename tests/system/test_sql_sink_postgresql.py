@@ -22,7 +22,7 @@ from penstock.connectors.sql_sink import SqlSink
 from penstock.errors import ConnectorError
 
 from ..servers.cutting_proxy import cutting_proxy
-from ..servers.postgresql import PASSWORD, PostgresServer, running_postgresql
+from ..servers.postgresql import PASSWORD, PostgresServer
 from ..unit.connectors.sink_conformance import Rows, SinkConformance, some_rows, stage
 from ..unit.connectors.test_sql_sink import batch_of, commit, rows_in, staged_files
 from ..unit.connectors.test_sql_sink_values import every_type, nested_values
@@ -31,10 +31,9 @@ from ..waiting import wait_until
 PATIENCE_SECONDS = 120
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    with running_postgresql() as running:
-        yield running
+@pytest.fixture
+def server(postgresql: PostgresServer) -> PostgresServer:
+    return postgresql
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from penstock.coordination.opening import open_coordinator
 from penstock.coordination.zookeeper import ZookeeperCoordinator
 from penstock.errors import CoordinationError
 
-from ...servers.zookeeper import ZookeeperServer, zookeeper_server
+from ...servers.zookeeper import ZookeeperServer
 from ...unit.coordination.coordinator_conformance import patiently
 from ...unit.coordination.process_conformance import ProcessConformance
 from ...unit.coordination.process_surroundings import ProcessSurroundings
@@ -48,15 +48,9 @@ class ZookeeperSurroundings(ProcessSurroundings):
         self.server.start()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperServer]:
-    with zookeeper_server(tmp_path_factory.mktemp("zookeeper") / "server") as running:
-        yield running
-
-
 @pytest.fixture
-def surroundings(server: ZookeeperServer) -> Iterator[ZookeeperSurroundings]:
-    made = ZookeeperSurroundings(server)
+def surroundings(zookeeper: ZookeeperServer) -> Iterator[ZookeeperSurroundings]:
+    made = ZookeeperSurroundings(zookeeper)
     yield made
     made.tear_down()
 
@@ -65,8 +59,8 @@ class TestZookeeperCoordinator(ProcessConformance):
     """The fixture `surroundings` is this module's."""
 
 
-def test_a_root_is_a_world_of_its_own(server: ZookeeperServer) -> None:
-    one, two = (open_coordinator(f"zookeeper://{server.hosts}/roots/{name}") for name in ("one", "two"))
+def test_a_root_is_a_world_of_its_own(zookeeper: ZookeeperServer) -> None:
+    one, two = (open_coordinator(f"zookeeper://{zookeeper.hosts}/roots/{name}") for name in ("one", "two"))
     one.put("k", "1")
     assert two.get("k") is None
     assert two.list("") == []
@@ -99,8 +93,8 @@ def test_an_owner_that_does_not_come_back_after_a_restart_of_the_server_loses_it
     coordinator.create_if_absent("epochs/1", "agreed")
     owner = surroundings.start_owner("replicas/b", "here")
     owner.freeze()
-    surroundings.server.kill()
-    surroundings.server.start()
+    with surroundings.server.away():
+        pass
     wait_until(lambda: patiently(lambda: other.get("replicas/b")) is None)
     assert patiently(lambda: coordinator.get("epochs/1")) == "agreed"
     assert other.get("replicas/a") == "first"

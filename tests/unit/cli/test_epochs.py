@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from penstock.cli.main import app
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.record import EpochRecord
 from penstock.runtime.state_folder import Committed, StateFolder
+
+from .typed import enter_project, penstock
 
 GOOD = """\
 topology: pages
@@ -23,16 +24,9 @@ sinks:
 """
 
 
-def penstock(*arguments: str) -> Result:
-    return CliRunner(env={"COLUMNS": "160"}).invoke(app, list(arguments))
-
-
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "topology.yaml").write_text(GOOD)
-    (tmp_path / "visits.csv").write_text("ann,/home\n")
-    monkeypatch.delenv("PENSTOCK_COORDINATOR", raising=False)
-    monkeypatch.chdir(tmp_path)
+    enter_project(tmp_path, monkeypatch, GOOD, visits="ann,/home\n")
     return tmp_path
 
 

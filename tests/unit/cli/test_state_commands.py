@@ -6,16 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from penstock.cli.main import app
 from penstock.connectors.registry import catalogue
-from penstock.errors import CoordinationError
+from penstock.errors import CoordinationError, TopologyError
 from penstock.runtime.compatibility import shape_of
 from penstock.runtime.state_folder import StateFolder
 from penstock.topology.loading import load_topology
 
 from ..runtime.stored_state import stored
+from .typed import enter_project, penstock
 
 TOPOLOGY = """\
 topology: words
@@ -28,16 +27,9 @@ sinks:
 """
 
 
-def penstock(*arguments: str) -> Result:
-    return CliRunner(env={"COLUMNS": "160"}).invoke(app, list(arguments))
-
-
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StateFolder:
-    (tmp_path / "topology.yaml").write_text(TOPOLOGY)
-    (tmp_path / "s.csv").write_text("a\n")
-    monkeypatch.delenv("PENSTOCK_COORDINATOR", raising=False)
-    monkeypatch.chdir(tmp_path)
+    enter_project(tmp_path, monkeypatch, TOPOLOGY, s="a\n")
     topology, problems = load_topology(tmp_path, catalogue())
     assert topology is not None, problems
     return stored(tmp_path / ".penstock/words", of=shape_of(topology, 2))
@@ -91,3 +83,34 @@ def test_a_swap_that_was_interrupted_is_carried_out_by_the_next_command(state: S
     assert penstock("checkpoint", "--list").exit_code == 0
     assert json.loads(state.shape.read_text())["asked instances"] == 7
     assert not (state.path / "ready").exists()
+
+
+@pytest.mark.parametrize(("wanted", "said"), [
+    ("counts=0", "needs at least one instance"),
+    ("long=3", "operator 'long' remembers nothing that could be divided"),
+    ("none=3", "there is no operator 'none'"),
+])
+def test_what_cannot_be_rescaled_is_an_error_of_the_topology(state: StateFolder, wanted: str, said: str) -> None:
+    with_filter = TOPOLOGY.replace("operators:\n", "operators:\n  long: {from: s, filter: length(word) > 3}\n")
+    Path("topology.yaml").write_text(with_filter)
+    refused = penstock("rescale", ".", wanted)
+    assert isinstance(refused.exception, TopologyError), refused.output
+    assert said in str(refused.exception)
+
+
+def test_a_rescale_without_a_number_is_told_how_to_write_one(state: StateFolder) -> None:
+    refused = penstock("rescale", ".", "counts")
+    assert refused.exit_code == 2
+    assert "write OPERATOR=N" in refused.stderr
+
+
+def test_a_topology_that_never_ran_has_no_state_to_divide(state: StateFolder) -> None:
+    refused = penstock("rescale", ".", "counts=2", "--state", "elsewhere")
+    assert isinstance(refused.exception, CoordinationError)
+    assert "has committed no epoch yet" in str(refused.exception)
+
+
+def test_an_operator_without_state_has_none_to_show(state: StateFolder) -> None:
+    refused = penstock("state", ".", "none")
+    assert isinstance(refused.exception, TopologyError)
+    assert "with state there are: counts" in str(refused.exception)

@@ -55,7 +55,8 @@ def test_everything_about_a_key_comes_back() -> None:
     assert decode(encode(whole)) == whole
 
 
-@pytest.mark.parametrize("value", [OfTheUser(), OfTheUser, print, lambda: 1, [OfTheUser()]], ids=repr)
+@pytest.mark.parametrize("value", [OfTheUser(), OfTheUser, print, lambda: 1, [OfTheUser()]],
+                         ids=["object", "class", "built-in", "function", "list"])
 def test_what_is_not_plain_is_refused_when_it_is_written(value: object) -> None:
     with pytest.raises(NotPlain, match="plain values only"):
         encode(Remembered({"a": Item("value", value)}))
