@@ -92,7 +92,8 @@ def look_at(
     check_whole(settings.source, manifest, look)
     state = StateFolder.of(topology, run.state)
     old = json.loads((settings.source / SHAPE).read_text())
-    number = settings.instances or instances(topology, manifest.instances, old)
+    divided = old | {"state partitions": manifest.instances}
+    number = settings.instances or instances(topology, manifest.instances, divided)
     new = compatibility.shape_of(topology, number)
     wrong = misfits(old, new)
     if wrong:

@@ -7,7 +7,6 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,7 +106,7 @@ class Run:
         self._id = uuid.uuid4().hex
         self._signals = Signals(self.state.path, self._id)
         self._rescale = LiveRescale(topology, self.state, lambda said: self._say(said))
-        self._resources = ExitStack()
+        self._resources = contextlib.ExitStack()
         """What must be let go of at the end, last taken first."""
         self._stopping = False
         self._rewinds = 0
@@ -309,9 +308,8 @@ class Run:
         return instances(self.topology, cores_of(self.settings.master), self._remembered_shape())
 
     def _session_settings(self) -> SessionSettings:
-        run, partitions = self.settings, self._state_partitions()
-        return SessionSettings(
-            self.topology.name, run.master, self.state.logs, partitions, run.memory, run.spark, self._lock)
+        name, run, partitions = self.topology.name, self.settings, self._state_partitions()
+        return SessionSettings(name, run.master, self.state.logs, partitions, run.memory, run.spark, self._lock)
 
     # -- the query ------------------------------------------------------------------------------
 
@@ -415,8 +413,7 @@ class Run:
 
     def _make_way(self) -> None:
         """Cut no further epoch: the state is to be divided. Where others use the state stores too, it ends for that."""
-        alone = self.settings.master.startswith("local") and len(self._spark.streams.active) == 1
-        if alone:
+        if self.settings.master.startswith("local") and len(self._spark.streams.active) == 1:
             self._signals.want_stop()
         else:
             self._say("stopping after this epoch, so that the state can be divided")
@@ -425,6 +422,10 @@ class Run:
 
     def _goes_on_rescaled(self) -> bool:
         """Divide the state between two epochs; whether the run goes on: somebody may have stopped it meanwhile."""
+        self._committer.retire()
+        if self._committer.finished_batch is not None:
+            # The epoch that was waited for was the last: the run ends by itself.
+            return True
         try:
             self._end_query()
             self._rescale.carry_out(self._spark)
@@ -437,8 +438,7 @@ class Run:
         return not self._stopping
 
     def _end_query(self) -> None:
-        """Stop the query with nothing in flight; the next one has an id of its own, whatever readers have left."""
-        self._committer.retire()
+        """Stop the query; the next one has an id of its own, whatever readers have left."""
         if self.settings.metrics:
             self._counts.settle(self._committer.last_batch)
         self._query.stop()
