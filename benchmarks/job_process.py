@@ -21,16 +21,17 @@ _PATIENCE_SECONDS = 3600.0
 Figures = dict[str, float]
 
 
-def run_job(job: str, variant: str, *arguments: str, memory: bool = False) -> Figures:
+def run_job(job: str, variant: str, *arguments: str, memory: bool = False, shown: bool = False) -> Figures:
     """Run `jobs/<job>.py VARIANT FOLDER ARGUMENTS…`; it prints its figures as the last line, in JSON.
 
     With `memory` the peaks are added; where the job says when its run `began` and `ended`, also those of the run's
-    first and last third.
+    first and last third. With `shown`, what it says on standard error is seen at once.
     """
     with tempfile.TemporaryDirectory(prefix="penstock-bench-", ignore_cleanup_errors=True) as folder:
         command = [sys.executable, str(JOBS / f"{job}.py"), variant, folder, *arguments]
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            command, stdout=subprocess.PIPE, stderr=None if shown else subprocess.PIPE, text=True,
+            start_new_session=True,
         )
         try:
             if memory:
@@ -41,7 +42,7 @@ def run_job(job: str, variant: str, *arguments: str, memory: bool = False) -> Fi
         finally:
             _end(process)
     if process.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{out[-2000:]}\n{errors[-4000:]}")
+        raise SystemExit(f"{' '.join(command)} failed:\n{out[-2000:]}\n{(errors or '')[-4000:]}")
     figures: Figures = json.loads(out.strip().splitlines()[-1])
     began, ended = figures.pop("began", None), figures.pop("ended", None)
     if memory:

@@ -1,83 +1,51 @@
-"""How the time of a checkpoint, a backup, a restore and a rescale grows with the number of keys in the state.
+"""How the cost of state grows with its keys: epochs, checkpoints, backups, restores, rescales, and memory.
 
     python benchmarks/state_growth.py [--keys 10000 100000 1000000 5000000]
 
-Spark is started once and not counted. The checkpoint is taken a second time after one more epoch: what it costs does
-not depend on what has changed, and hardly on how much there is.
+Each number of keys is measured in processes of its own: `jobs/state_growth.py`. In an epoch that changes 1,000 keys, or
+10,000, `ms` is the time of the epoch and `kB` what it writes of state: both should depend on what changes, and not on
+how much there is. Memory is the peak of the JVM, RocksDB's included, and of all processes together.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 
-from pyspark.sql import SparkSession
+from job_process import Figures, run_job
 
-from penstock import Topology
-from penstock.runtime.manifest import Manifest
-from penstock.runtime.progress import Snapshot
-from penstock.runtime.run import Run
-from penstock.spark.session import SessionSettings, default_master, start_session
-from penstock.topology.model import EpochSettings
+COLUMNS = (
+    ("state MB", "state_mb", 1.0, ".1f"),
+    ("fill s", "fill", 1.0, ".1f"),
+    ("1k ms", "epoch_1000_ms", 1.0, ".0f"),
+    ("1k kB", "epoch_1000_bytes", 1e-3, ".0f"),
+    ("10k ms", "epoch_10000_ms", 1.0, ".0f"),
+    ("10k kB", "epoch_10000_bytes", 1e-3, ".0f"),
+    ("checkpoint", "checkpoint", 1.0, ".2f"),
+    ("backup", "backup", 1.0, ".2f"),
+    ("restore", "restore", 1.0, ".2f"),
+    ("1st epoch", "first_epoch", 1.0, ".2f"),
+    ("2 to 5", "split", 1.0, ".2f"),
+    ("5 to 2", "merge", 1.0, ".2f"),
+    ("JVM MB", "peak_jvm_mb", 1.0, ",.0f"),
+    ("peak MB", "peak_mb", 1.0, ",.0f"),
+)
+"""What is shown: its heading, the figure, what it is multiplied by, and its form."""
 
-EPOCHS = 12
-"""So many epochs bring the keys: enough for RocksDB to have been written whole."""
-
-
-def fill(topology: Topology, spark: SparkSession, tuples: int) -> None:
-    """Run until so many more tuples are counted."""
-    run = Run(topology)
-    run.start(spark)
-
-    def look(snapshot: Snapshot) -> None:
-        if snapshot.tuples.get("rows", 0) >= tuples:
-            run.stop()
-
-    run.wait(look)
+_WIDTH = 10
 
 
-def timed(act: Callable[[], object]) -> float:
-    began = time.monotonic()
-    act()
-    return time.monotonic() - began
-
-
-def measure(spark: SparkSession, keys: int, folder: Path) -> None:
-    topology = replace(
-        Topology("growth").source("rows", generator={"id": "sequence"}).count("id", name="counts", parallelism=2)
-        .sink("out", file="out/"), folder=folder, epoch=EpochSettings(max_tuples=max(keys // EPOCHS, 1)))
-    fill(topology, spark, keys)
-    taken: list[Manifest] = []
-    first = timed(lambda: taken.append(topology.checkpoint("first")))
-    fill(topology, spark, 1)
-    again = timed(lambda: taken.append(topology.checkpoint("second")))
-    copied = timed(lambda: topology.backup(folder / "kept"))
-    copy = replace(topology, name="copy", sinks=(replace(topology.sinks[0], options=type(topology.sinks[0].options)(
-        file="copy/")),))
-    restored = timed(lambda: copy.restore(folder / "kept"))
-    split = timed(lambda: topology.rescale("counts", 5))
-    merged = timed(lambda: topology.rescale("counts", 2))
-    shown = (first, again, copied, restored, split, merged)
-    print(f"{keys:>10,} {taken[-1].size / 1e6:>9.1f} " + " ".join(f"{seconds:>10.2f}" for seconds in shown), flush=True)
+def line(keys: int, figures: Figures) -> str:
+    shown = (f"{figures[name] * factor:>{_WIDTH}{form}}" for _, name, factor, form in COLUMNS)
+    return f"{keys:>{_WIDTH},} " + " ".join(shown)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 5_000_000])
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="penstock-growth-") as scratch:
-        spark = start_session(SessionSettings("growth", default_master(), Path(scratch, "logs"), 2))
-        columns = ("checkpoint", "again", "backup", "restore", "2 to 5", "5 to 2")
-        print(f"{'keys':>10} {'MB':>9} " + " ".join(f"{column:>10}" for column in columns) + "   seconds")
-        for keys in options.keys:
-            folder = Path(scratch, str(keys))
-            folder.mkdir()
-            measure(spark, keys, folder)
-        spark.stop()
+    print(f"{'keys':>{_WIDTH}} " + " ".join(f"{heading:>{_WIDTH}}" for heading, *_ in COLUMNS), flush=True)
+    for keys in options.keys:
+        print(line(keys, run_job("state_growth", str(keys), memory=True, shown=True)), flush=True)
 
 
 if __name__ == "__main__":

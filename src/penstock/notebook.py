@@ -8,8 +8,9 @@ from typing import Any
 from penstock.connectors.registry import catalogue
 from penstock.errors import TopologyError
 from penstock.runtime.backup import back_up
+from penstock.runtime.division import Rescaled
 from penstock.runtime.manifest import Manifest
-from penstock.runtime.rescale import Rescaled, rescale
+from penstock.runtime.rescale import rescale
 from penstock.runtime.restore import RestoreSettings, look_at, restore
 from penstock.runtime.run import Outcome, RunSettings, run_topology
 from penstock.runtime.snapshots import take_snapshot

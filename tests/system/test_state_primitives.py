@@ -116,12 +116,9 @@ def test_state_is_divided_anew_and_the_output_stays_the_same(project: Project, u
     project.stop_after(3)
     split = project.run(".", "counts=5", command="rescale")
     assert "'counts' is divided over 5 instances instead of 2" in said(split)
-    with project.running() as run:
-        run.until_epoch(project.epoch + 3)
-        merged = project.run(".", "counts=3", command="rescale")
-        assert "'counts' is divided over 3 instances instead of 5" in said(merged)
-        assert "has been stopped" in merged.stderr
-        assert run.finish() == 0, run.errors
+    project.stop_after(project.epoch + 3)
+    merged = project.run(".", "counts=3", command="rescale")
+    assert "'counts' is divided over 3 instances instead of 5" in said(merged)
     at = project.epoch
     found = [json.loads(line) for line in said(project.run(".", "counts", "--json", command="state")).splitlines()]
     assert {row["sensor"]: row["count"] for row in found} == counts_after(at)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.chaos.report import Report
-from penstock.chaos.schedule import Disturbance, schedule
+from penstock.chaos.schedule import Disturbance, Rescale, schedule
 from penstock.chaos.small_disk import Disk, ordinary_disk, small_disk
 from penstock.chaos.subject import Subject, comparable_sinks
 from penstock.chaos.trial import Outcome, Trial, Ways
@@ -36,6 +36,8 @@ class Settings:
     deep: bool = False
     ignored: tuple[str, ...] = ()
     """Columns that two runs need not agree on, such as a time."""
+    rescales: tuple[Rescale, ...] = ()
+    """What is rescaled in the disturbed run, in this order."""
 
     def ignored_in(self, sink: str) -> tuple[str, ...]:
         """A tuple that is replayed first may be buried in another epoch."""
@@ -65,7 +67,7 @@ def rehearse(
     expected = {name: read_rows(sink, settings.ignored_in(name)) for name, sink in sinks.items()}
 
     begin("disturbed", reference.epochs)
-    planned = schedule(settings.kills, settings.seed, reference.epochs, settings.deep)
+    planned = schedule(settings.kills, settings.seed, reference.epochs, settings.deep, settings.rescales)
     with _disk(scratch / "disturbed", settings.deep, undisturbed.folder) as disk:
         disturbed = _trial(ways, disk, scratch / "disturbed-logs", planned)
         verdicts, unreadable = _verdicts(subject, settings, disk, expected) if disturbed.ended else ((), ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from penstock.chaos.schedule import Act
 from penstock.chaos.trial import Outcome, Strike
 from penstock.chaos.verdict import Verdict
 from penstock.topology.model import Delivery
@@ -77,7 +78,9 @@ class Report:
     def _blows(self) -> str:
         done = [strike for strike in self.disturbed.strikes if was_done(strike)]
         kills = sum(strike.disturbance.act.startswith(_KILL) for strike in done)
-        return f"{kills} kills and {len(done) - kills} other disturbances"
+        rescales = sum(strike.disturbance.act is Act.RESCALE for strike in done)
+        divided = f", {rescales} rescale{'' if rescales == 1 else 's'}" if rescales else ""
+        return f"{kills} kills{divided} and {len(done) - kills - rescales} other disturbances"
 
 
 def was_done(strike: Strike) -> bool:
@@ -89,7 +92,7 @@ def strike_json(strike: Strike) -> dict[str, Any]:
     one = strike.disturbance
     return {
         "number": one.number,
-        "act": one.act.value,
+        "act": str(one) if one.act is Act.RESCALE else one.act.value,
         "moment": one.moment,
         "epoch": strike.epoch,
         "seconds": None if strike.seconds is None else round(strike.seconds, 3),

@@ -34,6 +34,8 @@ class Act(StrEnum):
     CORRUPT_OFFSETS = "newest offset-log entry cut short"
     CORRUPT_STATE = "newest state file cut short"
     FILL_DISK = "disk filled"
+    RESCALE = "rescale"
+    """Not to do harm: the state is divided anew while it runs."""
 
 
 VICTIMS = {Act.KILL_DRIVER: Victim.DRIVER, Act.KILL_JVM: Victim.JVM, Act.KILL_WORKER: Victim.WORKER}
@@ -69,23 +71,35 @@ class Disturbance:
     """How long a freeze lasts."""
     choice: float = 0.0
     """Which of several workers, from 0 to 1."""
+    operator: str = ""
+    instances: int = 0
+    """What is rescaled, and to how many."""
 
     def __str__(self) -> str:
+        if self.act is Act.RESCALE:
+            return f"{self.act} {self.operator}={self.instances}"
         where = f", {self.moment}" if self.moment else ""
         lasting = f" for {self.seconds:.1f} s" if self.act is Act.FREEZE else ""
         return f"{self.act}{lasting}{where}"
 
 
-def schedule(kills: int, seed: int, epochs: int, deep: bool = False) -> list[Disturbance]:
+Rescale = tuple[str, int]
+"""An operator, and how many instances it is to have."""
+
+
+def schedule(
+    kills: int, seed: int, epochs: int, deep: bool = False, rescales: Sequence[Rescale] = ()
+) -> list[Disturbance]:
     """`kills` kills, some freezes and restarts, and with `deep` each kind of damage once, in order of epochs.
 
-    Kills at chosen moments and at any time take turns, and no kind comes twice before all have come once.
+    Kills at chosen moments and at any time take turns, and no kind comes twice before all have come once. The rescales
+    come in their order, spread evenly between the others.
     Everything falls before the last epoch, spread evenly; the same arguments give the same schedule.
     """
     chance = random.Random(seed)
     planned: list[tuple[Act, Moment | None]] = []
-    others = chance.sample([moment for moment, _ in _AT_MOMENTS if moment is not _DEADLIEST], len(_AT_MOMENTS) - 1)
-    moments, any_time = itertools.cycle([_DEADLIEST, *others]), _dealt(chance, _ANY_TIME)
+    less_deadly = chance.sample([moment for moment, _ in _AT_MOMENTS if moment is not _DEADLIEST], len(_AT_MOMENTS) - 1)
+    moments, any_time = itertools.cycle([_DEADLIEST, *less_deadly]), _dealt(chance, _ANY_TIME)
     turns = {moment: _dealt(chance, acts) for moment, acts in _AT_MOMENTS}
     for number in range(kills):
         moment = next(moments) if number % 2 == 0 else None
@@ -96,6 +110,10 @@ def schedule(kills: int, seed: int, epochs: int, deep: bool = False) -> list[Dis
     if deep:
         for act in DEEP:
             planned.insert(chance.randint(0, len(planned)), (act, None))
+    others = len(planned)
+    for number in range(len(rescales)):
+        planned.insert((number + 1) * others // (len(rescales) + 1) + number, (Act.RESCALE, None))
+    wanted = iter(rescales)
     return [
         Disturbance(
             number + 1,
@@ -105,6 +123,7 @@ def schedule(kills: int, seed: int, epochs: int, deep: bool = False) -> list[Dis
             0.0 if moment else round(chance.random(), 3),
             round(chance.uniform(*_FREEZE_SECONDS), 1) if act is Act.FREEZE else 0.0,
             round(chance.random(), 3),
+            *(next(wanted) if act is Act.RESCALE else ()),
         )
         for number, (act, moment) in enumerate(planned)
     ]

@@ -11,6 +11,7 @@ from pathlib import Path
 from penstock.chaos.damage import Damage, damage
 from penstock.chaos.life import Life, clear_error, wait_until
 from penstock.chaos.pulse import Pulse
+from penstock.chaos.rescaling import TOO_LATE, RescaleOutcome, Rescaling
 from penstock.chaos.schedule import TAMPERING, VICTIMS, Act, Disturbance
 from penstock.chaos.small_disk import Disk
 from penstock.epochs.moments import VARIABLE, Deed, read_marker, write_plan
@@ -77,6 +78,8 @@ class Ways:
     """Shown how it stands, many times a second."""
     tell: Callable[[Strike], None] = field(default=lambda _: None)
     """Told of every strike."""
+    rescale: Sequence[str] = ()
+    """`penstock rescale` and its arguments, without the folder, the operator and the number."""
 
 
 class Step(Enum):
@@ -120,6 +123,7 @@ class Trial:
         self._notes: list[str] = []
         self._lives: list[Life] = []
         self._damage: tuple[Damage, Disturbance] | None = None
+        self._rescaling: tuple[Rescaling, Strike] | None = None
         self._moved = 0.0
 
     def run(self, disturbances: Sequence[Disturbance] = ()) -> Outcome:
@@ -153,6 +157,7 @@ class Trial:
             life = self._start()
             code = self._live(life)
             self._notice()
+            self._rescale_without_run()
             stirred = self._pulse.epoch > epoch or len(self._strikes) > strikes
             if code == 1 and clear_error(life.said()) is None:
                 self._notes.append(f"start {len(self._lives)} ended without a clear error")
@@ -205,9 +210,10 @@ class Trial:
         return code
 
     def _next_blow(self) -> Disturbance | None:
-        """What is to be done to the run now; nothing while it is open whether it recovers from damage."""
+        """What is to be done to the run now; nothing while it is open what comes of damage, or of a rescale."""
         one = next((one for one in self._pending if one.moment is None), None)
-        return one if one is not None and self._damage is None and self._pulse.epoch >= one.epoch else None
+        open_end = self._damage is not None or self._rescaling is not None
+        return one if one is not None and not open_end and self._pulse.epoch >= one.epoch else None
 
     def _notice(self) -> None:
         """See what the run has done by itself: epochs it committed, and deeds of the plan."""
@@ -219,6 +225,7 @@ class Trial:
             done = read_marker(self._marker(one))
             if done is not None:
                 self._struck(Strike(one, done.time - self._began_clock, done.epoch))
+        self._look_at_rescale()
         self._ways.look(Scene(self._pulse.epoch, len(self._lives), len(self._strikes)))
 
     def _strike(self, life: Life, one: Disturbance) -> None:
@@ -232,6 +239,9 @@ class Trial:
                 life.terminate()
                 self._struck(strike)
                 self._see_it_die(life, "after SIGTERM")
+                return
+            case Act.RESCALE:
+                self._rescaling = Rescaling(self._state, life.session, one), strike
                 return
             case Act.KILL_ALL:
                 life.kill_all()
@@ -313,6 +323,35 @@ class Trial:
         if said is None:
             self._troubles.append(f"with its disk full the run ended without a clear error: {_tail(life.said())}")
         return f"it said: {said or 'nothing clear'}"
+
+    # -- rescales -------------------------------------------------------------------------------
+
+    def _look_at_rescale(self) -> None:
+        if self._rescaling is not None:
+            rescaling, _ = self._rescaling
+            if rescaling.stirs():
+                self._moved = time.monotonic()
+            self._rescaled(rescaling.outcome())
+
+    def _rescale_without_run(self) -> None:
+        """The run has died before it was done with a rescale: the command does it, before the next start."""
+        if self._rescaling is None:
+            return
+        if self._state.committed().ended:
+            self._rescaled(TOO_LATE)
+        else:
+            log = self._scratch / "logs" / f"rescale-{len(self._lives)}"
+            rescaling, _ = self._rescaling
+            self._rescaled(rescaling.by_command(self._ways.rescale, self._state.path, log, self._ways.patience))
+
+    def _rescaled(self, outcome: RescaleOutcome | None) -> None:
+        if outcome is None or self._rescaling is None:
+            return
+        _, strike = self._rescaling
+        self._rescaling = None
+        self._struck(replace(strike, outcome=outcome.said))
+        if outcome.trouble:
+            self._troubles.append(f"{strike.disturbance}: {outcome.said}")
 
     # -- afterwards -----------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from penstock.cli.loading import File, Sets, load, parse_sets, topology_path
 from penstock.cli.screen import err, fail, out
 from penstock.errors import PenstockError
 from penstock.topology.loading import find_topology_file
+from penstock.topology.model import Topology
 
 if TYPE_CHECKING:
     from penstock.chaos.report import Report
@@ -47,6 +48,11 @@ def chaos(
         typer.Option("--deep", help="Also delete the last commit-log entry, cut the newest checkpoint files short, "
                      "and fill the disk (a small tmpfs: needs root)."),
     ] = False,
+    rescale: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OPERATOR=N,N…", help="Also rescale a stateful operator while it runs, to each number in "
+                     "turn. May be repeated."),
+    ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column that may differ between two runs, such as a time. "
@@ -82,7 +88,8 @@ def chaos(
     Your sinks are left alone: both runs write into a scratch folder. The input must end, and is cut into enough small
     epochs for all the kills; `--set epoch.max_tuples=N` decides otherwise.
 
-    Examples: `penstock chaos --kills 20`, `penstock chaos --set delivery=at-least-once`, `penstock chaos --deep`.
+    Examples: `penstock chaos --kills 20`, `penstock chaos --set delivery=at-least-once`, `penstock chaos --deep`,
+    `penstock chaos --rescale counts=5,3`.
 
     Exit code 0: the promise was kept. 1: it was broken, or a run hung or failed for good. 2: the topology is wrong.
     """
@@ -92,16 +99,19 @@ def chaos(
     from penstock.chaos.subject import comparable_sinks, prepare
     from penstock.chaos.trial import Ways
 
+    rescales = _rescales(topology, rescale or [])
     path = topology_path(file)
     path = (find_topology_file(path) or path) if path.is_dir() else path
-    blows = kills + (len(DEEP) if deep else 0)
+    blows = kills + (len(DEEP) if deep else 0) + len(rescales)
     subject = prepare(topology, parse_sets(sets), blows)
     comparable_sinks(topology, Path(tempfile.gettempdir()))
-    settings = Settings(kills, random.randrange(10_000) if seed is None else seed, deep, tuple(ignore or ()))
-    arguments = ["run", str(path), *(part for item in subject.sets for part in ("--set", item))]
-    arguments += ["--master", master] if master else []
+    chosen = random.randrange(10_000) if seed is None else seed
+    settings = Settings(kills, chosen, deep, tuple(ignore or ()), rescales)
+    arguments = [str(path), *(part for item in subject.sets for part in ("--set", item))]
+    where = ["--master", master] if master else []
     with _stopped_like_ctrl_c(), _scratch(keep) as scratch, _choose_stage(as_json) as stage:
-        ways = Ways((*_PENSTOCK, *arguments), patience, stage.look, stage.tell)
+        ways = Ways((*_PENSTOCK, "run", *arguments, *where), patience, stage.look, stage.tell,
+                    (*_PENSTOCK, "rescale", *arguments))
         found = rehearse(subject, settings, ways, scratch.path, stage.begin)
         scratch.kept |= not found.kept
         place = _write_report(found, report, scratch.path)
@@ -110,6 +120,21 @@ def chaos(
         err.print(Text(f"report: {place}", style="dim"), soft_wrap=True)
     if not found.kept:
         sys.exit(1)
+
+
+def _rescales(topology: Topology, wanted: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Operators and numbers, in the order written; exits, or raises TopologyError, for what cannot be."""
+    from penstock.runtime.division import check_rescale
+
+    found = []
+    for item in wanted:
+        operator, _, numbers = item.partition("=")
+        for number in numbers.split(","):
+            if not number.strip().lstrip("-").isdigit():
+                fail(f"--rescale {item}: write OPERATOR=N,N…, for example counts=5,3", 2)
+            check_rescale(topology, operator, int(number))
+            found.append((operator, int(number)))
+    return tuple(found)
 
 
 class _Scratch:

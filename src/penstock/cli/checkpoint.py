@@ -6,11 +6,10 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from penstock.cli.busy import megabytes
 from penstock.cli.loading import File, Sets, load
-from penstock.cli.screen import out
+from penstock.cli.screen import show_listing
 from penstock.cli.state_place import CoordinatorOption, StateOption, settled_state
 
 if TYPE_CHECKING:
@@ -41,7 +40,13 @@ def checkpoint(
         delete_snapshot(folder, delete)
         typer.echo(f"checkpoint '{delete}' is removed", err=True)
     elif listing:
-        _show(topology.name, list_snapshots(folder), as_json)
+        found = list_snapshots(folder)
+        show_listing(
+            [summary(each) for each in found], as_json, title=f"checkpoints of {topology.name}",
+            columns={"name": "left", "epoch": "right", "taken": "left", "instances": "right", "size": "right"},
+            rows=([each.name, str(each.epoch), each.taken, str(each.instances), megabytes(each.size)]
+                  for each in found),
+            nothing=f"topology '{topology.name}' has no checkpoints: `penstock checkpoint` takes one")
     else:
         taken = take_snapshot(folder, topology.name, folder.coordinator_for(topology, coordinator), name)
         if as_json:
@@ -62,19 +67,3 @@ def summary(manifest: Manifest) -> dict[str, Any]:
         "operators": sorted(set(manifest.state_ids)),
         "bytes": manifest.size,
     }
-
-
-def _show(topology: str, found: list[Manifest], as_json: bool) -> None:
-    if as_json:
-        for manifest in found:
-            typer.echo(json.dumps(summary(manifest)))
-        return
-    if not found:
-        typer.echo(f"topology '{topology}' has no checkpoints: `penstock checkpoint` takes one", err=True)
-        return
-    table = Table(title=f"checkpoints of {topology}")
-    for column in ("name", "epoch", "taken", "instances", "size"):
-        table.add_column(column, justify="left" if column in ("name", "taken") else "right")
-    for each in found:
-        table.add_row(each.name, str(each.epoch), each.taken, str(each.instances), megabytes(each.size))
-    out.print(table)

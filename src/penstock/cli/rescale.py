@@ -25,15 +25,17 @@ def rescale(
 ) -> None:
     """Divide what a stateful operator remembers over more or fewer instances, by its keys.
 
-    A running topology is stopped at the end of its epoch first; start it again afterwards. Spark divides the state of
-    a whole topology in the same way, so the number holds for all of its stateful operators, until the next rescale.
-    Killed at any moment, this leaves the old division or the new one.
+    A running topology does it between two epochs, and runs on. Spark divides the state of a whole topology in the same
+    way, so the number holds for all of its stateful operators, until the next rescale. Killed at any moment, this
+    command and the run leave the old division or the new one.
+
+    Exit code 0: done. 1: there is no state to divide, or it could not be done. 2: no such operator, or number.
     """
     operator, equals, number = wanted.partition("=")
     if not equals or not number.lstrip("-").isdigit():
         fail(f"'{wanted}': write OPERATOR=N, for example counts=4", 2)
     topology = load(file, sets, quiet=True)
-    from penstock.runtime.rescale import check_rescale
+    from penstock.runtime.division import check_rescale
     from penstock.runtime.rescale import rescale as divide
     from penstock.runtime.run import RunSettings
 
@@ -50,5 +52,7 @@ def rescale(
     else:
         typer.echo(f"'{operator}' is divided over {done.after} instances instead of {done.before}, as of epoch "
                    f"{done.epoch}{too}")
+    if done.went_on:
+        typer.echo("it is running, and goes on", err=True)
     if done.stopped:
         typer.echo("it was running and has been stopped; `penstock run` goes on from here", err=True)

@@ -29,7 +29,7 @@ def restore(
     parallelism: Annotated[
         int | None,
         typer.Option(min=1, help="How many instances stateful operators have from now on. By default as many as in the "
-                     "backup."),
+                     "backup, or what the file's `parallelism` says if that has changed since."),
     ] = None,
     replacing: Annotated[
         bool, typer.Option("--replace", help="Give up an interrupted run in the same place.")

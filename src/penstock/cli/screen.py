@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable
-from typing import NoReturn
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
+from rich.table import Table
 from rich.text import Text
 
 from penstock.topology.problems import Problem
@@ -29,3 +31,27 @@ def show_problems(problems: Iterable[Problem]) -> None:
     for problem in problems:
         style = "bold red" if problem.severity == "error" else "yellow"
         err.print(Text.assemble((f"{problem.severity}: ", style), str(problem)), soft_wrap=True)
+
+
+def show_listing(
+    objects: Sequence[Mapping[str, Any]],
+    as_json: bool,
+    *,
+    title: str,
+    columns: Mapping[str, JustifyMethod],
+    rows: Iterable[Sequence[str]],
+    nothing: str,
+) -> None:
+    """Things of one kind: a JSON object a line for programs, a table for people, or that there is nothing."""
+    if as_json:
+        for each in objects:
+            sys.stdout.write(json.dumps(each) + "\n")
+    elif not objects:
+        sys.stderr.write(nothing + "\n")
+    else:
+        table = Table(title=title)
+        for column, justify in columns.items():
+            table.add_column(column, justify=justify)
+        for row in rows:
+            table.add_row(*row)
+        out.print(table)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from penstock.cli.busy import busy, megabytes
 from penstock.cli.loading import Sets, load
-from penstock.cli.screen import fail, out
+from penstock.cli.screen import fail, out, show_listing
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies, settled_state
 
 if TYPE_CHECKING:
@@ -109,20 +109,15 @@ def _export(rows: DataFrame, target: Path) -> int:
 
 
 def _show_overview(topology: str, found: list[OperatorState], as_json: bool) -> None:
-    if as_json:
-        for each in found:
-            typer.echo(json.dumps(asdict(each)))
-        return
-    if not found:
-        typer.echo(f"topology '{topology}' has no stateful operators: it remembers nothing but its epochs", err=True)
-        return
-    table = Table(title=f"state of {topology} after epoch {found[0].epoch}")
-    for column in ("operator", "kind", "instances", "size", "version"):
-        table.add_column(column, justify="left" if column in ("operator", "kind") else "right")
-    for each in found:
-        copies = f" in {each.copies} copies" if each.copies > 1 else ""
-        table.add_row(each.operator, each.kind, str(each.instances), megabytes(each.bytes) + copies, str(each.version))
-    out.print(table)
+    def size(each: OperatorState) -> str:
+        return megabytes(each.bytes) + (f" in {each.copies} copies" if each.copies > 1 else "")
+
+    show_listing(
+        [asdict(each) for each in found], as_json,
+        title=f"state of {topology} after epoch {found[0].epoch if found else 0}",
+        columns={"operator": "left", "kind": "left", "instances": "right", "size": "right", "version": "right"},
+        rows=([each.operator, each.kind, str(each.instances), size(each), str(each.version)] for each in found),
+        nothing=f"topology '{topology}' has no stateful operators: it remembers nothing but its epochs")
 
 
 def _show_rows(found: ReadState, shown: list[dict[str, Any]], number: int) -> None:

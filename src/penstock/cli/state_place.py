@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,8 @@ from penstock.topology.model import Topology
 
 if TYPE_CHECKING:
     from penstock.runtime.state_folder import StateFolder
+
+_PAUSE_SECONDS = 0.02
 
 StateOption = Annotated[
     Path | None, typer.Option("--state", help="Where state is kept. By default .penstock/<topology> beside the file.")
@@ -30,12 +33,15 @@ Topologies = Annotated[
 
 
 def settled_state(topology: Topology, state: Path | None) -> StateFolder:
-    """The topology's state folder, with nothing left half done by a command that was killed."""
+    """The topology's state folder, with nothing left half done by a command that was killed; a run is waited for."""
     from penstock.runtime.state_folder import StateFolder
     from penstock.runtime.swap import is_unsettled, settle
 
     folder = StateFolder.of(topology, state)
-    if is_unsettled(folder):
-        with folder.held():
-            settle(folder)
+    while is_unsettled(folder):
+        if folder.running() is None:
+            with folder.held():
+                settle(folder)
+        else:
+            time.sleep(_PAUSE_SECONDS)
     return folder

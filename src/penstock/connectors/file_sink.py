@@ -37,6 +37,7 @@ from penstock.connectors.staged_files import (
     write_lines,
     write_parquet,
 )
+from penstock.connectors.staged_parts import discard_parts, leave_staging
 from penstock.errors import ConnectorError, TopologyError
 from penstock.topology.catalogue import REQUIRED, Kind, Option
 from penstock.topology.model import Delivery
@@ -150,15 +151,11 @@ class FileSink(SinkConnector):
             self.abort(staged)
 
     def abort(self, staged: list[Staged]) -> None:
-        for part in staged:
-            if "part" in part.detail:
-                Path(part.detail["part"]).unlink(missing_ok=True)
+        discard_parts(staged)
 
     def close(self) -> None:
         """Remove the staging folder, unless a sibling still has rows in it."""
-        with suppress(OSError):
-            self._staging.rmdir()
-            self._staging.parent.rmdir()
+        leave_staging(self._staging)
 
     def redirected(self, folder: Path) -> FileSink:
         path = folder / self.name / self.path.name

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -19,6 +18,7 @@ from penstock.connectors.base import EVERY_GUARANTEE, Place, SinkConnector, Stag
 from penstock.connectors.file_sink import in_plain_words
 from penstock.connectors.sql_staging import clear_leftovers, stage_part
 from penstock.connectors.sql_target import EXISTING, MODES, Existing, Mode, Target
+from penstock.connectors.staged_parts import discard_parts, leave_staging
 from penstock.errors import TopologyError
 from penstock.topology.catalogue import REQUIRED, Kind, Option
 from penstock.topology.model import Delivery
@@ -103,18 +103,14 @@ class SqlSink(SinkConnector):
         self.abort(staged)
 
     def abort(self, staged: list[Staged]) -> None:
-        for part in staged:
-            if "part" in part.detail:
-                Path(part.detail["part"]).unlink(missing_ok=True)
+        discard_parts(staged)
 
     def close(self) -> None:
         """Close the connections, and remove the staging folder unless a sibling still has rows in it."""
         from penstock.connectors.sql_database import close_database
 
         close_database(self.target)
-        with suppress(OSError):
-            self.staging.rmdir()
-            self.staging.parent.rmdir()
+        leave_staging(self.staging)
 
     def last_epoch(self) -> int:
         from penstock.connectors.sql_epochs import last_epoch

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -66,6 +67,8 @@ class Committer:
     """The micro-batch that held the last epoch, once it is committed."""
     _in_flight: int = field(init=False, default=0)
     """The last epoch that was begun before this start."""
+    _retired: bool = field(init=False, default=False)
+    _turn: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._committed = self.state.committed()
@@ -76,10 +79,18 @@ class Committer:
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Run the epoch (one Spark job), then commit it at every sink."""
         try:
-            self._commit(batch, batch_id)
+            with self._turn:
+                if self._retired:
+                    raise CoordinationError("the query is being stopped: this epoch is left to the next one")
+                self._commit(batch, batch_id)
         except BaseException as error:
             self.failure = error
             raise
+
+    def retire(self) -> None:
+        """Begin no further epoch. Returns when the one in flight is done, so that another may take over the sinks."""
+        with self._turn:
+            self._retired = True
 
     def _commit(self, batch: DataFrame, batch_id: int) -> None:
         record = self._record_of(batch_id)

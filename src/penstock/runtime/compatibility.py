@@ -7,8 +7,11 @@ may not: Spark reads a source once for every branch that begins there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from penstock.errors import TopologyError
 from penstock.plan.graph import Acker, Apply, Plan, Read, Step, Write, build_plan
 from penstock.plan.pruning import columns_needed
 from penstock.plan.rewrites import rewrite
@@ -118,6 +121,15 @@ def changes(old: Shape, new: Shape) -> list[str]:
         before, now = ("; ".join(" → ".join(names) for names in shape["branches"]) for shape in (old, new))
         said.append(f"the sinks hang on other branches, or in another order: {before}, now {now}")
     return said
+
+
+def refusal(name: str, epoch: int, place: Path, changed: Sequence[str]) -> TopologyError:
+    """The error for a start of a topology that has changed since its last epoch."""
+    listed = "\n".join(f"  {change}" for change in changed)
+    return TopologyError(
+        f"topology '{name}' has changed since its epoch {epoch}, and what it remembers in {place} does not fit any "
+        f"more:\n{listed}\n  change it back to go on from there, or start anew with --fresh"
+    )
 
 
 def _between(what: str, old: Shape, new: Shape) -> list[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from penstock.errors import DeliveryError, PenstockError
+from penstock.runtime.state_folder import StateFolder
+from penstock.spark.faults import fault_in
 
 _CAUSE = re.compile(r"^(?:\s*Caused by: |: )(?P<kind>[\w.$]+)(?:: (?P<message>.*))?$", re.MULTILINE)
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
@@ -19,6 +21,22 @@ _MEMORY = re.compile(r"OutOfMemoryError|GC overhead limit exceeded")
 def is_about_state(story: str) -> bool:
     """Whether an epoch failed because the operators' state could not be read."""
     return _STATE.search(story) is not None and not _NO_SPACE.search(story) and not _MEMORY.search(story)
+
+
+def in_user_terms(error: Exception, failure: BaseException | None, state: StateFolder) -> PenstockError:
+    """The error to show for a query that ended with `error`, and an epoch that ended with `failure`."""
+    if isinstance(failure, PenstockError):
+        return failure
+    found = fault_in(str(failure)) or fault_in(str(error))
+    if found is not None:
+        return found
+    log = state.logs / "failure.log"
+    story = f"{error}\n\n{failure}\n"
+    # The disk may be full: then the story is all the more worth telling.
+    with suppress(OSError):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(story)
+    return in_plain_words(story, state.committed().epoch + 1, state.checkpoint, log)
 
 
 def in_plain_words(story: str, epoch: int, checkpoint: Path, log: Path) -> PenstockError:

@@ -14,6 +14,8 @@ from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.runtime import compatibility
+from penstock.runtime.division import divide_anew
+from penstock.runtime.instances import instances
 from penstock.runtime.manifest import (
     CHECKPOINT,
     COMMITTED,
@@ -25,7 +27,6 @@ from penstock.runtime.manifest import (
     read_manifest,
 )
 from penstock.runtime.moved_state import move_state
-from penstock.runtime.rescale import divide_anew
 from penstock.runtime.run import Run, RunSettings
 from penstock.runtime.sink_match import SinkMatch, match_sinks
 from penstock.runtime.state_files import keep_newest, link_checkpoint
@@ -44,7 +45,8 @@ class RestoreSettings:
     source: Path
     """The folder of a backup, or of a named checkpoint."""
     instances: int | None = None
-    """How many instances stateful operators have from now on; None: as many as in the snapshot."""
+    """How many instances stateful operators have from now on; None: as the topology asks for since, or as many as in
+    the snapshot."""
     replace: bool = False
     """Whether an interrupted run in the same place may be given up."""
     fresh_sinks: bool = False
@@ -89,9 +91,10 @@ def look_at(
     manifest = read_manifest(settings.source)
     check_whole(settings.source, manifest, look)
     state = StateFolder.of(topology, run.state)
-    instances = settings.instances or manifest.instances
     old = json.loads((settings.source / SHAPE).read_text())
-    new = compatibility.shape_of(topology, instances)
+    divided = old | {"state partitions": manifest.instances}
+    number = settings.instances or instances(topology, manifest.instances, divided)
+    new = compatibility.shape_of(topology, number)
     wrong = misfits(old, new)
     if wrong:
         listed = "\n".join(f"  {each}" for each in wrong)
@@ -109,7 +112,7 @@ def look_at(
             "  with --fresh-sinks their output is removed and begins after that epoch; with --as NAME, and other "
             "places to write to, it goes on beside this one"
         )
-    return Restoration(manifest, topology, settings, state, match_state(old, new), sinks, instances)
+    return Restoration(manifest, topology, settings, state, match_state(old, new), sinks, number)
 
 
 def restore(restoration: Restoration, run: RunSettings, say: Callable[[str], None] = lambda _: None) -> None:

@@ -7,7 +7,6 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from penstock.connectors.shown_rows import shown_sink
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.ticking import tick_rules
-from penstock.errors import PenstockError, TopologyError
 from penstock.plan.graph import Plan, Share, build_plan
 from penstock.plan.output_mode import APPEND, output_mode
 from penstock.plan.pruning import columns_read
@@ -34,9 +32,11 @@ from penstock.plan.small_epochs import output_is_bounded, sources_to_read_ahead
 from penstock.runtime import checkpoint, compatibility
 from penstock.runtime.committer import Committer
 from penstock.runtime.instances import instances
+from penstock.runtime.live_rescale import LiveRescale
 from penstock.runtime.metrics import OperatorCounts
-from penstock.runtime.plain_words import full_disk_in_plain_words, in_plain_words, is_about_state, jvm_gone
+from penstock.runtime.plain_words import full_disk_in_plain_words, in_user_terms, is_about_state, jvm_gone
 from penstock.runtime.progress import Progress, Snapshot
+from penstock.runtime.rescale_request import forget_old_requests
 from penstock.runtime.snapshots import epoch_of_batch
 from penstock.runtime.state_files import can_go_back
 from penstock.runtime.state_folder import StateFolder
@@ -46,7 +46,6 @@ from penstock.spark.arrow_stage import map_batches
 from penstock.spark.code_shipping import ship_code
 from penstock.spark.epoch_job import RunEpoch, run_small_here, run_staged
 from penstock.spark.epoch_source import SMALL_EPOCH_TUPLES, ReadSettings
-from penstock.spark.faults import fault_in
 from penstock.spark.lowering import Lowering, lower_plan
 from penstock.spark.session import (
     CHANGELOGS,
@@ -111,7 +110,8 @@ class Run:
         self.resumed_from = 0
         self._id = uuid.uuid4().hex
         self._signals = Signals(self.state.path, self._id)
-        self._resources = ExitStack()
+        self._rescale = LiveRescale(topology, self.state, lambda said: self._say(said))
+        self._resources = contextlib.ExitStack()
         """What must be let go of at the end, last taken first."""
         self._stopping = False
         self._rewinds = 0
@@ -265,9 +265,10 @@ class Run:
         if anew or restored.forget:
             self._log.clear()
         self._log.imported(restored.epochs)
+        forget_old_requests(self.state)
         checkpoint.mend(self.state.checkpoint, say)
         self._refuse_changes()
-        self._resources.callback(self._signals.clear)
+        self._resources.callback(lambda: self._signals.clear())
 
     def _coordinator_address(self) -> str:
         if self.settings.replica is not None and self.settings.coordinator is not None:
@@ -279,15 +280,9 @@ class Run:
         """A checkpoint is useful only to a topology that still has the same sources and state."""
         new = compatibility.shape_of(self.topology, self._state_partitions())
         remembered = self._remembered_shape()
-        if remembered is not None:
-            changed = compatibility.changes(remembered, new)
-            if changed:
-                listed = "\n".join(f"  {change}" for change in changed)
-                raise TopologyError(
-                    f"topology '{self.topology.name}' has changed since its epoch {self.resumed_from}, and what it "
-                    f"remembers in {self.state.path} does not fit any more:\n{listed}\n"
-                    "  change it back to go on from there, or start anew with --fresh"
-                )
+        changed = [] if remembered is None else compatibility.changes(remembered, new)
+        if changed:
+            raise compatibility.refusal(self.topology.name, self.resumed_from, self.state.path, changed)
         self.state.write_shape(json.dumps(new))
 
     def _remembered_shape(self) -> compatibility.Shape | None:
@@ -334,16 +329,8 @@ class Run:
         return instances(self.topology, cores_of(self.settings.master), self._remembered_shape())
 
     def _session_settings(self) -> SessionSettings:
-        settings = self.settings
-        return SessionSettings(
-            self.topology.name,
-            settings.master,
-            self.state.logs,
-            self._state_partitions(),
-            settings.memory,
-            settings.spark,
-            self._lock,
-        )
+        name, run, partitions = self.topology.name, self.settings, self._state_partitions()
+        return SessionSettings(name, run.master, self.state.logs, partitions, run.memory, run.spark, self._lock)
 
     # -- the query ------------------------------------------------------------------------------
 
@@ -431,7 +418,7 @@ class Run:
         except PySparkException as error:
             if self._rewound(error):
                 return False
-            raise self._in_user_terms(error) from error
+            raise in_user_terms(error, self._committer.failure, self.state) from error
         except (Py4JError, ConnectionError) as error:
             raise jvm_gone(self.state.committed().epoch, self._jvm_log) from error
         if terminated:
@@ -439,13 +426,49 @@ class Run:
         if self._committer.finished_batch is not None:
             # Spark writes its commit log after ours: leave it a tidy checkpoint.
             return self._commit_logged(self._committer.finished_batch)
-        if not self._stopping and self.state.hears_stop():
-            self._say("stopping after this epoch, as another command asks for it")
+        if not self._stopping and self._rescale.hear():
+            self._make_way()
+        if not (self._stopping or self._rescale.wanted):
+            return False
+        status = self._query.status
+        drained = not status["isTriggerActive"] or not status["isDataAvailable"]
+        return drained and (self._stopping or not self._goes_on_rescaled())
+
+    def _make_way(self) -> None:
+        """Cut no further epoch: the state is to be divided. Where others use the state stores too, it ends for that."""
+        if self.settings.master.startswith("local") and len(self._spark.streams.active) == 1:
+            self._signals.want_stop()
+        else:
+            self._say("stopping after this epoch, so that the state can be divided")
+            self._rescale.leave_to_command()
             self.stop()
-        if self._stopping:
-            status = self._query.status
-            return not status["isTriggerActive"] or not status["isDataAvailable"]
-        return False
+
+    def _goes_on_rescaled(self) -> bool:
+        """Divide the state between two epochs; whether the run goes on: somebody may have stopped it meanwhile."""
+        self._committer.retire()
+        if self._committer.finished_batch is not None:
+            # The epoch that was waited for was the last: the run ends by itself.
+            return True
+        try:
+            self._end_query()
+            self._rescale.carry_out(self._spark)
+            if not self._stopping:
+                self._spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
+                self._query = self._start_query(self._spark)
+            self._rescale.answer(going_on=not self._stopping)
+        except (Py4JError, ConnectionError) as error:
+            raise jvm_gone(self.state.committed().epoch, self._jvm_log) from error
+        return not self._stopping
+
+    def _end_query(self) -> None:
+        """Stop the query; the next one has an id of its own, whatever readers have left."""
+        if self.settings.metrics:
+            self._counts.settle(self._committer.last_batch)
+        self._query.stop()
+        self._spark.streams.removeListener(self._counts)
+        before, self._id = self._signals, uuid.uuid4().hex
+        self._signals = Signals(self.state.path, self._id)
+        before.clear()
 
     def _rewound(self, error: PySparkException) -> bool:
         """Whether state that could not be read was thrown away, and its epoch is being done again."""
@@ -463,21 +486,6 @@ class Run:
 
     def _commit_logged(self, batch_id: int) -> bool:
         return (self.state.checkpoint / "commits" / str(batch_id)).exists()
-
-    def _in_user_terms(self, error: Exception) -> PenstockError:
-        failure = self._committer.failure
-        if isinstance(failure, PenstockError):
-            return failure
-        found = fault_in(str(failure)) or fault_in(str(error))
-        if found is not None:
-            return found
-        log = self.state.logs / "failure.log"
-        story = f"{error}\n\n{failure}\n"
-        # The disk may be full: then the story is all the more worth telling.
-        with contextlib.suppress(OSError):
-            log.parent.mkdir(parents=True, exist_ok=True)
-            log.write_text(story)
-        return in_plain_words(story, self.state.committed().epoch + 1, self.state.checkpoint, log)
 
     def _shut_down(self) -> None:
         # A JVM that is gone has nothing left to stop.

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,10 +32,12 @@ from penstock.errors import CoordinationError, TopologyError
 from penstock.runtime.manifest import CHECKPOINT, COMMITTED, EPOCHS, MANIFEST, SHAPE, Contained, Manifest, read_manifest
 from penstock.runtime.state_files import link_checkpoint, newest_committed, operator_ids, state_partitions
 from penstock.runtime.state_folder import Committed, StateFolder
+from penstock.runtime.swap import is_unsettled
 from penstock.spark.epoch_source import offset_epoch
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MOST_ATTEMPTS = 50
+_PAUSE_SECONDS = 0.02
 
 
 def check_name(name: str) -> str:
@@ -117,9 +120,15 @@ def _fill(draft: Path, state: StateFolder, topology: str, coordinator: str, name
 
 
 def _link_newest(state: StateFolder, draft: Path, topology: str) -> tuple[int, EpochRecord]:
-    """Link the newest batch that is done. Spark's retention may be faster: then a newer one is there by now."""
+    """Link the newest batch that is done. Spark's retention may be faster: then a newer one is there by now.
+
+    A run that is just putting a new division of the state in place is waited for.
+    """
     gone: FileNotFoundError | None = None
     for _ in range(_MOST_ATTEMPTS):
+        if is_unsettled(state):
+            time.sleep(_PAUSE_SECONDS)
+            continue
         batch = newest_committed(state.checkpoint)
         record = None if batch is None else epoch_of_batch(state.checkpoint, batch)
         if batch is None or record is None or not record.epoch:
@@ -132,7 +141,8 @@ def _link_newest(state: StateFolder, draft: Path, topology: str) -> tuple[int, E
         except FileNotFoundError as error:
             gone = error
             shutil.rmtree(draft, ignore_errors=True)
-    raise CoordinationError(f"the state in {state.checkpoint} is not whole: {gone}") from gone
+    why = gone or "something is just being put in its place"
+    raise CoordinationError(f"the state in {state.checkpoint} is not whole: {why}") from gone
 
 
 def epoch_of_batch(checkpoint: Path, batch: int) -> EpochRecord:

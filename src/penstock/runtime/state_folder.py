@@ -6,6 +6,7 @@
       committed            the last epoch whose sinks are committed
       shape                what of the topology the checkpoint depends on
       holder               who is running it, locked while it runs
+      rescale-*            what a command asks the run for, see `runtime.rescale_request`
       snapshots/           named snapshots, see `runtime.snapshots`
       restored             what a restore has left for the next start to do
       prepared/, ready/    new files that are about to replace the old ones, see `runtime.swap`
@@ -32,7 +33,6 @@ from penstock.topology.model import Topology
 
 FOLDER = ".penstock"
 
-_STOP_ASKED = "stop-asked"
 _LINGER_SECONDS = 30.0
 """How long the JVM of a killed run may take to end: it may be writing the class archive."""
 _PAUSE_SECONDS = 0.1
@@ -114,13 +114,13 @@ class StateFolder:
             return Committed()
 
     def record(self, committed: Committed) -> None:
-        self._write_whole("committed", json.dumps(committed.__dict__))
+        self.write_whole("committed", json.dumps(committed.__dict__))
 
     def write_shape(self, shape: str) -> None:
-        self._write_whole("shape", shape)
+        self.write_whole("shape", shape)
 
-    def _write_whole(self, name: str, text: str) -> None:
-        """Never half of it, also on a full disk."""
+    def write_whole(self, name: str, text: str) -> None:
+        """Write a file of the folder: never half of it, also on a full disk."""
         temporary = self.path / f".{name}"
         temporary.write_text(text)
         temporary.replace(self.path / name)
@@ -130,7 +130,7 @@ class StateFolder:
         for name in ("checkpoint", "malformed", "failures", "rounds", "prepared", "ready", "discarded"):
             shutil.rmtree(self.path / name, ignore_errors=True)
         forgotten = ("committed", ".committed", "shape", "restored")
-        for pattern in ("coordinator.sqlite*", *forgotten, "stop-*", "coordinator-away-*"):
+        for pattern in ("coordinator.sqlite*", *forgotten, "stop-*", "rescale-*", "coordinator-away-*"):
             for file in self.path.glob(pattern):
                 file.unlink()
 
@@ -153,23 +153,6 @@ class StateFolder:
                 return None
             found = re.match(r"process (\d+)", file.read())
             return int(found[1]) if found else None
-
-    def ask_to_stop(self, process: int) -> None:
-        """Ask the process that runs the topology to stop at the end of its epoch, as Ctrl-C does.
-
-        Not by a signal: it may be a notebook, or a program of the user's.
-        """
-        self._write_whole(_STOP_ASKED, str(process))
-
-    def hears_stop(self) -> bool:
-        """Whether this process is asked to stop; what was heard is not heard again."""
-        try:
-            asked = (self.path / _STOP_ASKED).read_text() == str(os.getpid())
-        except FileNotFoundError:
-            return False
-        if asked:
-            (self.path / _STOP_ASKED).unlink(missing_ok=True)
-        return asked
 
     @contextmanager
     def held(self) -> Iterator[int]:

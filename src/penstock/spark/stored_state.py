@@ -14,7 +14,21 @@ def divide_state(spark: SparkSession, checkpoint: Path, instances: int) -> None:
     The last micro-batch must be committed. Nothing guards against a crash meanwhile: give it a copy.
     """
     manager: Any = spark._streamingCheckpointManager
-    manager.repartition(str(checkpoint), instances)
+    try:
+        manager.repartition(str(checkpoint), instances)
+    finally:
+        forget_loaded_state(spark)
+
+
+def forget_loaded_state(spark: SparkSession) -> None:
+    """Close what is loaded of state in this process; nothing happens while a query runs in this session.
+
+    Spark looks after the state of a query for another minute, and writes and removes files where it was; by then
+    something else may be in that place.
+    """
+    if not spark.streams.active:
+        jvm: Any = spark._jvm
+        jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
 
 
 def read_state(spark: SparkSession, checkpoint: Path, operator: int, **options: str) -> DataFrame:

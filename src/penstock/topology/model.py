@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from penstock.topology.schema import Schema
 
 if TYPE_CHECKING:
+    from penstock.runtime.division import Rescaled
     from penstock.runtime.manifest import Manifest
-    from penstock.runtime.rescale import Rescaled
     from penstock.runtime.run import Outcome
     from penstock.topology.builder import Stream
 

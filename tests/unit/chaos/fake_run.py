@@ -1,10 +1,12 @@
 """Stands in for `penstock run`: the same processes, files and moments, without Spark.
 
-    fake_run.py EPOCHS [doubling] [seen=FILE] --state FOLDER --scratch FOLDER
+    fake_run.py EPOCHS [doubling] [deaf] [seen=FILE] --state FOLDER --scratch FOLDER
+    fake_run.py EPOCHS … rescale … OPERATOR=N --state FOLDER
 
 The driver starts a process called java, which starts a Python worker. Each epoch adds one row to
 `rows.jsonl`; with `doubling`, an epoch that is processed again adds it again. With `seen`, each epoch waits until the
-file names it.
+file names it. A rescale is answered after the epoch; with `deaf`, never. The second form stands in for `penstock
+rescale`, and leaves what was asked for in `rescaled`.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from penstock.epochs.moments import Moment, reach
+from penstock.runtime.rescale_request import Reply, reply, take_request
 from penstock.runtime.state_folder import Committed, StateFolder
 
 EPOCH_SECONDS = 0.01
 PATIENCE_SECONDS = 30.0
+MOST_INSTANCES = 99
 
 
 def fork(name: str, main: Callable[[int, int], None], *inherited: int) -> tuple[int, int]:
@@ -59,8 +63,10 @@ def relay(requests: int, answers: int) -> None:
 
 
 class Driver:
-    def __init__(self, epochs: int, doubling: bool, seen: Path | None, state: Path, scratch: Path) -> None:
-        self.epochs, self.doubling, self.seen = epochs, doubling, seen
+    def __init__(
+        self, epochs: int, doubling: bool, deaf: bool, seen: Path | None, state: Path, scratch: Path
+    ) -> None:
+        self.epochs, self.doubling, self.deaf, self.seen = epochs, doubling, deaf, seen
         self.state = StateFolder(state)
         self.rows = scratch / "rows.jsonl"
         self.stopping = False
@@ -79,6 +85,7 @@ class Driver:
             self.state.record(Committed(epoch, epoch == self.epochs))
             reach(Moment.BEFORE_COMMIT_LOG, epoch)
             self.wait_to_be_seen(epoch)
+            self.rescale(epoch)
             if self.stopping:
                 return
 
@@ -88,6 +95,15 @@ class Driver:
             if self.seen.exists() and int(self.seen.read_text() or "0") >= epoch:
                 return
             time.sleep(0.001)
+
+    def rescale(self, epoch: int) -> None:
+        request = None if self.deaf else take_request(self.state)
+        if request is not None and request.instances > MOST_INSTANCES:
+            reply(self.state, request, Reply(refused="so many cannot be"))
+        elif request is not None:
+            done = {"epoch": epoch, "before": 2, "after": request.instances, "operators": [request.operator],
+                    "stopped": False, "went_on": True}
+            reply(self.state, request, Reply(done=done))
 
     def log_offsets(self, epoch: int) -> None:
         logged = self.state.checkpoint / "offsets"
@@ -121,6 +137,10 @@ if __name__ == "__main__":
     if "hanging" in arguments:
         time.sleep(600)
     place = arguments.index("--state")
+    if "rescale" in arguments:
+        Path(arguments[place + 1], "rescaled").write_text(arguments[place - 1])
+        sys.exit("error: it cannot be" if "refusing" in arguments else 0)
     files = [Path(each.removeprefix("seen=")) for each in arguments if each.startswith("seen=")]
     state, scratch = Path(arguments[place + 1]), Path(arguments[place + 3])
-    Driver(int(arguments[0]), "doubling" in arguments, files[0] if files else None, state, scratch).run()
+    seen = files[0] if files else None
+    Driver(int(arguments[0]), "doubling" in arguments, "deaf" in arguments, seen, state, scratch).run()

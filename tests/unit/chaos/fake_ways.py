@@ -25,4 +25,5 @@ def fake_ways(
         seen.write_text(str(scene.epoch))
         look(scene)
 
-    return Ways([sys.executable, str(FAKE), *arguments, f"seen={seen}"], patience, note, tell)
+    stand_in = [sys.executable, str(FAKE), *arguments]
+    return Ways([*stand_in, f"seen={seen}"], patience, note, tell, [*stand_in, "rescale"])

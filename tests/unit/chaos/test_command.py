@@ -81,3 +81,25 @@ def test_a_topology_without_output_to_compare_is_refused(project: Path, monkeypa
     done = run(monkeypatch, str(project))
     assert isinstance(done.exception, TopologyError)
     assert "no sink keeps rows" in str(done.exception)
+
+
+def test_rescales_are_checked_before_anything_starts(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unreadable = run(monkeypatch, str(project), "--rescale", "visits")
+    assert unreadable.exit_code == 2
+    assert "write OPERATOR=N,N…" in unreadable.stderr
+    unknown = run(monkeypatch, str(project), "--rescale", "counts=5,3")
+    assert isinstance(unknown.exception, TopologyError)
+    assert "there is no operator 'counts'" in str(unknown.exception)
+
+
+def test_a_stateful_operator_is_rescaled_on_the_way(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (project / "topology.yaml").read_text()
+    counted = text.replace("sinks:", "operators: {counts: {from: visits, count: user}}\nsinks:")
+    (project / "topology.yaml").write_text(counted.replace("from: visits, memory", "from: counts, memory"))
+    report = project / "report.json"
+    done = run(monkeypatch, str(project), "--kills", "1", "--rescale", "counts=5,3", "--report", str(report),
+               stand_in=("200",))
+    assert done.exit_code == 0, done.output
+    strikes = json.loads(report.read_text())["disturbed"]["strikes"]
+    assert [(strike["act"], strike["done"]) for strike in strikes if strike["act"].startswith("rescale")] == [
+        ("rescale counts=5", True), ("rescale counts=3", True)]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from penstock.chaos.report import Report
 from penstock.chaos.schedule import Act, Disturbance
@@ -61,3 +62,12 @@ def test_the_report_file_holds_everything() -> None:
     assert first == {"number": 1, "act": "kill -9 of the JVM", "moment": "between-sinks", "epoch": 3,
                      "seconds": 12.346, "done": True, "outcome": ""}  # fmt: skip
     assert (last["done"], last["seconds"]) == (False, None)
+
+
+def test_rescales_are_listed_and_counted_apart() -> None:
+    rescaled = Strike(Disturbance(5, Act.RESCALE, 4, operator="counts", instances=5), 13.0, 5, "2 became 5")
+    one = report()
+    told = replace(one, disturbed=replace(one.disturbed, strikes=(*STRIKES, rescaled)))
+    assert told.lines()[-1].startswith("exactly-once kept under 1 kills, 1 rescale and 1 other disturbances")
+    last = told.to_json()["disturbed"]["strikes"][-1]
+    assert (last["act"], last["done"], last["outcome"]) == ("rescale counts=5", True, "2 became 5")

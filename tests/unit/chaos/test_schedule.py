@@ -67,6 +67,22 @@ def test_a_deep_schedule_damages_everything_once() -> None:
     assert not set(DEEP) & {one.act for one in schedule(5, 3, 30)}
 
 
+@pytest.mark.parametrize("kills", [0, 1, 6, 20])
+def test_rescales_come_in_their_order_between_the_others(kills: int) -> None:
+    planned = schedule(kills, 3, 4 * kills + 18, rescales=[("counts", 5), ("counts", 3)])
+    places = [place for place, one in enumerate(planned) if one.act is Act.RESCALE]
+    assert [(planned[place].operator, planned[place].instances) for place in places] == [("counts", 5), ("counts", 3)]
+    assert 0 < places[0] < places[1] - 1 or kills == 0
+    assert places[1] < len(planned) - 1 or kills == 0
+    assert len(kills_of(planned)) == kills
+
+
+def test_rescales_change_nothing_else_about_a_schedule() -> None:
+    others = [(one.act, one.moment) for one in schedule(6, 3, 40, rescales=[("counts", 5)])
+              if one.act is not Act.RESCALE]
+    assert others == [(one.act, one.moment) for one in schedule(6, 3, 40)]
+
+
 def test_a_freeze_lasts_and_a_kill_does_not() -> None:
     for one in schedule(20, 5, 70):
         assert (one.seconds > 0) == (one.act is Act.FREEZE)
@@ -75,3 +91,4 @@ def test_a_freeze_lasts_and_a_kill_does_not() -> None:
 def test_a_disturbance_says_what_it_does() -> None:
     assert str(Disturbance(1, Act.KILL_JVM, 3, Moment.BETWEEN_SINKS)) == "kill -9 of the JVM, between-sinks"
     assert str(Disturbance(1, Act.FREEZE, 3, seconds=2.0)) == "freeze for 2.0 s"
+    assert str(Disturbance(1, Act.RESCALE, 3, operator="counts", instances=5)) == "rescale counts=5"

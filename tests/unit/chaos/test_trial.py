@@ -114,6 +114,45 @@ def test_nothing_more_is_done_until_it_is_clear_what_came_of_the_damage(tmp_path
     assert rows(tmp_path) == list(range(1, 13))
 
 
+def test_a_rescale_is_asked_of_the_run_which_goes_on(tmp_path: Path) -> None:
+    wanted = (Disturbance(1, Act.RESCALE, 3, operator="counts", instances=5),
+              Disturbance(2, Act.RESCALE, 6, operator="counts", instances=3))
+    outcome = disturbed(tmp_path, *wanted)
+    assert (outcome.ended, outcome.starts, outcome.troubles) == (True, 1, ())
+    assert [strike.outcome.partition(" after")[0] for strike in outcome.strikes] == [
+        "2 instances became 5", "2 instances became 3"]
+    assert rows(tmp_path) == list(range(1, 13))
+
+
+def test_a_run_that_dies_before_it_has_rescaled_leaves_that_to_the_command(tmp_path: Path) -> None:
+    outcome = disturbed(tmp_path, Disturbance(1, Act.RESCALE, 3, operator="counts", instances=5),
+                        Disturbance(2, Act.KILL_DRIVER, 6, Moment.BETWEEN_SINKS), arguments=("12", "deaf"))
+    assert (outcome.ended, outcome.starts, outcome.troubles) == (True, 2, ())
+    assert "done by the command, because the run had died before" in [strike.outcome for strike in outcome.strikes]
+    assert (tmp_path / "disk/state/rescaled").read_text() == "counts=5"
+    assert not list((tmp_path / "disk/state").glob("rescale-*"))
+
+
+@pytest.mark.parametrize(("arguments", "instances", "why"), [
+    (("12",), 100, "not done: so many cannot be"),
+    (("12", "deaf", "refusing"), 5, "not done: the command ended with 1: it cannot be"),
+])
+def test_a_rescale_that_fails_is_trouble(
+    arguments: tuple[str, ...], instances: int, why: str, tmp_path: Path
+) -> None:
+    outcome = disturbed(tmp_path, Disturbance(1, Act.RESCALE, 3, operator="counts", instances=instances),
+                        Disturbance(2, Act.KILL_DRIVER, 6, Moment.BETWEEN_SINKS), arguments=arguments)
+    assert outcome.ended
+    assert outcome.troubles == (f"rescale counts={instances}: {why}",)
+
+
+def test_a_rescale_at_the_end_of_the_input_comes_too_late(tmp_path: Path) -> None:
+    outcome = disturbed(tmp_path, Disturbance(1, Act.RESCALE, 3, operator="counts", instances=5),
+                        arguments=("12", "deaf"))
+    assert (outcome.ended, outcome.troubles) == (True, ())
+    assert outcome.strikes[0].outcome == "not done: the input had come to its end"
+
+
 def test_damage_that_cannot_be_done_is_told(tmp_path: Path) -> None:
     outcome = disturbed(tmp_path, Disturbance(1, Act.CORRUPT_STATE, 4), Disturbance(2, Act.FILL_DISK, 6))
     assert outcome.ended

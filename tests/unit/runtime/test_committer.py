@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ from penstock.spark.epoch_job import StagedBySink
 from penstock.spark.malformed import MalformedLedger
 from penstock.topology.model import Delivery, FrozenOptions, Source, Topology
 
+from ...waiting import PATIENCE_SECONDS
 from .offset_log import write_commit, write_offsets
 
 ROWS_OF_AN_EPOCH = 3
@@ -366,3 +368,41 @@ def _refuse(*_: object) -> None:
 
 def rows_of(epoch: int) -> list[int]:
     return list(range((epoch - 1) * ROWS_OF_AN_EPOCH, epoch * ROWS_OF_AN_EPOCH)) if epoch else []
+
+
+def test_who_has_retired_begins_no_further_epoch(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, Delivery.EXACTLY_ONCE, ("file",))
+    committer = machine.start()
+    for batch in (0, 1):
+        write_offsets(machine.state.checkpoint, batch, epoch_record(batch + 1))
+    committer(epoch_record(1), 0)  # type: ignore[arg-type]
+    committer.retire()
+    with pytest.raises(CoordinationError, match="left to the next one"):
+        committer(epoch_record(2), 1)  # type: ignore[arg-type]
+    assert machine.rows("file") == rows_of(1)
+    assert machine.state.committed().epoch == 1
+
+
+def test_retiring_waits_for_the_epoch_in_flight(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, Delivery.EXACTLY_ONCE, ("file",))
+    committer = machine.start()
+    write_offsets(machine.state.checkpoint, 0, epoch_record(1))
+    begun, may_end, retired = (threading.Event() for _ in range(3))
+    run_epoch = committer.run_epoch
+
+    def slowly(batch: Any, tuples: int) -> StagedBySink:
+        begun.set()
+        assert may_end.wait(PATIENCE_SECONDS)
+        return run_epoch(batch, tuples)
+
+    committer.run_epoch = slowly
+    at_work = threading.Thread(target=committer, args=(epoch_record(1), 0))
+    retiring = threading.Thread(target=lambda: (committer.retire(), retired.set()))
+    at_work.start()
+    assert begun.wait(PATIENCE_SECONDS)
+    retiring.start()
+    assert not retired.wait(0.05)
+    may_end.set()
+    assert retired.wait(PATIENCE_SECONDS)
+    assert machine.state.committed().epoch == 1
+    at_work.join()

@@ -165,3 +165,10 @@ def test_a_damaged_backup_changes_nothing(topology: Topology, kept: Path) -> Non
     with pytest.raises(CoordinationError, match="checkpoint/offsets/2 is missing"):
         looked(topology, kept, replace=True)
     assert sorted(place(topology).path.rglob("*")) == before
+
+
+def test_what_the_file_asks_for_since_the_backup_holds(topology: Topology, kept: Path) -> None:
+    wider = replace(topology, operators=(replace(COUNTS, parallelism=5),))
+    assert looked(topology, kept, replace=True).instances == 2
+    assert looked(wider, kept, replace=True).instances == 5
+    assert looked(wider, kept, replace=True, instances=3).instances == 3

@@ -102,6 +102,21 @@ def test_state_that_is_not_whole_is_told_after_some_patience(tmp_path: Path) -> 
         take(state)
 
 
+def test_state_that_is_being_replaced_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = stored(tmp_path / "state")
+    ready, elsewhere = state.path / "ready", tmp_path / "elsewhere"
+    # In the middle of a swap: the old checkpoint is gone, and the new one is not in its place yet.
+    state.checkpoint.rename(elsewhere)
+    ready.mkdir()
+
+    def others_go_on(_: float) -> None:
+        elsewhere.rename(state.checkpoint)
+        ready.rmdir()
+
+    monkeypatch.setattr("penstock.runtime.snapshots.time.sleep", others_go_on)
+    assert take(state).epoch == 3
+
+
 def test_what_a_killed_command_left_is_removed(tmp_path: Path) -> None:
     state = stored(tmp_path)
     (state.snapshots / ".4194999-dead").mkdir(parents=True)
