@@ -94,7 +94,7 @@ def _join_words(node: Join) -> str:
 
 
 def _window_words(node: Window) -> str:
-    time = f" on {node.on}" if node.on else " of epochs"
+    time = "" if node.counts_tuples else f" on {node.on}" if node.on else " of epochs"
     keys = f" by {', '.join(node.keys)}" if node.keys else ""
     changes = "" if node.closes else ", changes"
     return f"{node.span}{time}{keys}: {', '.join(node.compute)}{changes}"

@@ -15,9 +15,11 @@ from pyspark.sql.streaming.listener import (
 from penstock.plan.counting import counts_needed
 from penstock.plan.graph import Plan
 from penstock.runtime.progress import Progress
+from penstock.spark.late_tuples import LATE_COUNT
 from penstock.topology.lineage import watching_operators
 
 _SETTLE_SECONDS = 5.0
+_JOIN = "symmetricHashJoin"
 
 
 class OperatorCounts(StreamingQueryListener):
@@ -46,8 +48,12 @@ class OperatorCounts(StreamingQueryListener):
             operator, _, what = name.rpartition("|")
             if what == "tuples" and operator in self._operators:
                 counts[operator] = int(row["tuples"])
+            elif what == LATE_COUNT:
+                self._progress.came_late(int(row["tuples"]))
         self._progress.add(counts)
-        self._progress.came_late(sum(state.numRowsDroppedByWatermark for state in event.progress.stateOperators))
+        # Windows have told theirs already, and exactly; of a join, Spark counts what it drops.
+        joins = (state for state in event.progress.stateOperators if state.operatorName == _JOIN)
+        self._progress.came_late(sum(state.numRowsDroppedByWatermark for state in joins))
         with self._arrived:
             self._seen = max(self._seen, event.progress.batchId)
             self._arrived.notify_all()

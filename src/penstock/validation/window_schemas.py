@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.errors import TopologyError
 from penstock.topology.aggregates import Aggregate, parse_aggregate
 from penstock.topology.schema import Field, Schema
-from penstock.topology.window import WINDOW_END, WINDOW_START, Window
+from penstock.topology.window import WINDOW_END, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, Window
 from penstock.validation.types import NUMERIC, UNKNOWN, family, find_column
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
@@ -20,10 +20,16 @@ def window_schema(window: Window, read: Schema | None) -> Schema | None:
         return None
     return Schema((
         *(_key(name, read) for name in window.keys),
-        Field(WINDOW_START, "timestamp"),
-        Field(WINDOW_END, "timestamp"),
+        *(Field(name, kind) for name, kind in bounds_of(window).items()),
         *(Field(each.name, _type(each, read)) for each in aggregates),
     ))
+
+
+def bounds_of(window: Window) -> dict[str, str]:
+    """The columns that say where a window begins and ends, with their types."""
+    if window.counts_tuples:
+        return {WINDOW_FIRST: "bigint", WINDOW_LAST: "bigint"}
+    return {WINDOW_START: "timestamp", WINDOW_END: "timestamp"}
 
 
 def _key(name: str, read: Schema | None) -> Field:
