@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import textwrap
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -65,6 +66,16 @@ def batch_result(spark: SparkSession, rows: list[dict[str, Any]], window: str) -
     return Counter(row[0] for row in result.selectExpr("to_json(struct(*))").collect())
 
 
+def batch_result_by_number(spark: SparkSession, length: int) -> Counter[str]:
+    """Over the view that `batch_result` leaves."""
+    computed = ", ".join(f"{sql} as `{text.split()[-1]}`" for text, sql in COMPUTED.items())
+    number = f"(row_number() OVER (PARTITION BY input ORDER BY place) - 1) div {length}"
+    result = spark.sql(
+        f"SELECT input, w * {length} + 1 as window_first, w * {length} + {length} as window_last, {computed} "
+        f"FROM (SELECT *, {number} as w FROM arrived) GROUP BY input, w HAVING count(*) = {length}")
+    return Counter(row[0] for row in result.selectExpr("to_json(struct(*))").collect())
+
+
 def test_windows_over_disordered_input_equal_a_batch_query_over_the_whole_input(project: Any) -> None:
     """The 200 inputs are 200 keys of one run, so they share its epochs and its watermark, which spares 199 runs."""
     rows = disordered_input()
@@ -74,12 +85,16 @@ def test_windows_over_disordered_input_equal_a_batch_query_over_the_whole_input(
         window = topology.stream("arrived").window(
             span, on="at", lateness=LATENESS_SECONDS, by="input", compute=list(COMPUTED), name=name)
         topology = window.sink(name, file=f"{name}.jsonl")
+    counting = topology.stream("arrived").window("tumbling(4 tuples)", by="input", compute=list(COMPUTED), name="fours")
+    topology = counting.sink("fours", file="fours.jsonl")
     cut = Topology("property", epoch=type(topology.epoch)(max_tuples=len(rows) // 5))
     project.run(cut.merge(topology).with_folder(project.folder))
     assert len(project.epochs()) >= 6
     for name, (_, window) in SPANS.items():
         received = Counter((project.folder / f"{name}.jsonl").read_text().splitlines())
         assert received == batch_result(project.spark, rows, window)
+    received = Counter((project.folder / "fours.jsonl").read_text().splitlines())
+    assert received == batch_result_by_number(project.spark, 4)
 
 
 CLICKS = """
@@ -187,6 +202,35 @@ COUNTED = """
       tens: {{from: tens, file: tens.jsonl}}
       last: {{from: last, file: last.jsonl}}
     """
+
+
+OWN_FUNCTION = """
+    def visits(window, tuples, least, context):
+        if len(tuples) >= least:
+            yield window.key, window.start, [tup.page for tup in tuples], context.epoch > 0
+
+
+    def pairs(window, tuples):
+        return window.first, window.last, window.key is None, "".join(tup["page"] for tup in tuples)
+    """
+
+
+def test_a_function_is_called_once_with_each_window_and_its_tuples(project: Any) -> None:
+    project.write("own.py", textwrap.dedent(OWN_FUNCTION))
+    rows = [["ann", at(0), "a"], ["bob", at(1), "b"], ["ann", at(2), "c"], ["ann", at(61), "d"], ["ann", at(3), "e"]]
+    clicks = Topology("own", epoch=type(Topology("t").epoch)(max_tuples=2)).source(
+        "clicks", rows=rows, schema="user string, at timestamp, page string")
+    visits = clicks.window("tumbling(1 minute)", on="at", lateness=60, by="user", custom="own:visits",
+                           emits="user string, began timestamp, pages array<string>, running boolean",
+                           with_={"least": 2}, name="visits").sink("visits", file="visits.jsonl")
+    both = visits.stream("clicks").window(
+        "tumbling(2 tuples)", custom="own:pairs", emits="first int, last int, keyless boolean, pages string",
+        name="pairs").sink("pairs", file="pairs.jsonl")
+    project.run(both.with_folder(project.folder))
+    assert project.json_lines("visits.jsonl") == [
+        {"user": "ann", "began": "2026-03-01T12:00:00.000Z", "pages": ["a", "c", "e"], "running": True}]
+    assert [tuple(row.values()) for row in project.json_lines("pairs.jsonl")] == [
+        (1, 2, True, "ab"), (3, 4, True, "cd")]
 
 
 def test_windows_of_so_many_tuples_are_exact_over_epochs_and_restarts(project: Any) -> None:

@@ -66,6 +66,8 @@ def _asked_of_input(reader: Step, wanted: Columns) -> Columns:
 
 def asked_by_window(window: Window) -> Columns:
     """The columns that a window looks at."""
+    if window.code is not None:
+        return None
     aggregates = [parse_aggregate(text) for text in window.compute]
     if any(each.function == "top" for each in aggregates):
         return None

@@ -81,7 +81,8 @@ def _state(operator: Operator) -> Shape:
             "window": str(operator.span),
             "on": operator.on or ("the number of tuples" if operator.counts_tuples else "the time of epochs"),
             "keys": list(operator.keys),
-            "compute": list(operator.compute),
+            # The user's function is given whole tuples, and may change.
+            "compute": list(operator.compute) if operator.code is None else "a function of the tuples",
             "emit": operator.emit,
             # Where late tuples go is nothing to the state.
             "late": "drop" if operator.forgets else operator.late,

@@ -13,7 +13,7 @@ from penstock.spark.aggregations import computed
 from penstock.spark.counted_tuples import FIRST, PLACE, CountingStage
 from penstock.spark.keyed_stage import key_columns, transformed_with_state
 from penstock.spark.numbering import CARRIED, HIDDEN, MARK, SEQUENCE, TIME
-from penstock.topology.aggregates import parse_aggregate
+from penstock.spark.window_function import aggregates_of, applied
 from penstock.topology.window import WINDOW_FIRST, WINDOW_LAST, Window
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def lower_count_window(operator: Window, frame: DataFrame, lowering: Lowering) -
     schema = ", ".join([*(f"`{field.name}` {field.dataType.simpleString()}" for field in kept), *added])
     tuples = transformed_with_state(ordered, stage, stage.key, schema)
     whole = Partition.partitionBy(*(F.col(f"`{key}`") for key in keys), FIRST)
-    aggregates = [parse_aggregate(text) for text in operator.compute]
+    aggregates = aggregates_of(operator, columns)
 
     def over(column: Column) -> Column:
         return column.over(whole)
@@ -67,4 +67,4 @@ def lower_count_window(operator: Window, frame: DataFrame, lowering: Lowering) -
         *carried,
         PLACE,
     )
-    return rows.where(f"{PLACE} = 0").drop(PLACE)
+    return applied(operator, rows.where(f"{PLACE} = 0").drop(PLACE), lowering)

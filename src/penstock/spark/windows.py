@@ -12,7 +12,7 @@ from penstock.spark.clock import ClockSettings
 from penstock.spark.event_time import EVENT, LONG_AGO, marked, moving_time, watched
 from penstock.spark.late_tuples import without_late
 from penstock.spark.numbering import HIDDEN, MARK, SEQUENCE, TIME
-from penstock.topology.aggregates import parse_aggregate
+from penstock.spark.window_function import aggregates_of, applied
 from penstock.topology.lineage import lineage_of
 from penstock.topology.window import WINDOW_END, WINDOW_START, Window, WindowKind
 
@@ -27,14 +27,14 @@ def lower_window(operator: Window, frame: DataFrame, lowering: Lowering) -> Data
     """A row for every key and window: the keys, where the window begins and ends, and what is computed."""
     grouped = _with_event_time(operator, frame, lowering).groupBy(*_grouping(operator))
     columns = [name for name in frame.columns if name not in HIDDEN]
-    aggregates = [parse_aggregate(text) for text in operator.compute]
+    aggregates = aggregates_of(operator, columns)
     summed = grouped.agg(
         *(computed(each, columns).alias(each.name) for each in aggregates), F.max(SEQUENCE).alias(SEQUENCE)
     )
     # Spark would leave out of the state what nobody reads: a change behind the window would make the state unfit. A
     # condition that is always true and names all columns keeps them, and costs nothing, for it is decided at once.
     kept = summed.where((F.spark_partition_id() >= 0) | F.to_json(F.struct("*")).isNotNull())
-    return kept.select(
+    rows = kept.select(
         *(F.col(f"`{key}`") for key in operator.keys),
         F.col(f"{_WINDOW}.start").alias(WINDOW_START),
         F.col(f"{_WINDOW}.end").alias(WINDOW_END),
@@ -44,6 +44,7 @@ def lower_window(operator: Window, frame: DataFrame, lowering: Lowering) -> Data
         *([F.lit(None).cast("timestamp").alias(TIME)] if TIME in frame.columns else []),
         *([F.lit(None).cast("bigint").alias(MARK)] if MARK in frame.columns else []),
     )
+    return applied(operator, rows, lowering)
 
 
 def _with_event_time(operator: Window, frame: DataFrame, lowering: Lowering) -> DataFrame:

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from penstock.errors import TopologyError
 from penstock.topology.durations import parse_duration, write_duration
-from penstock.topology.model import Operator, option
+from penstock.topology.model import Custom, FrozenOptions, Operator, option
 from penstock.topology.problems import suggest
-from penstock.topology.schema import split_top_level
+from penstock.topology.schema import Schema, split_top_level
 from penstock.topology.sql_text import QUOTE_IT, closes_what_it_opens
 
 WINDOW_START = "window_start"
@@ -117,12 +117,26 @@ class Window(Operator):
     keys: tuple[str, ...] = option("The columns that make the key; none: all tuples together.", default=(),
                                    type="columns", key="by")
     compute: tuple[str, ...] = option("What to compute of a window: `count() as clicks`, `sum(amount) as total`…",
-                                      type="expressions", required=True)
+                                      default=(), type="expressions")
+    code: str | None = option("Instead of `compute`, your own function of a window and its tuples: `module:function`.",
+                              type="code", key="custom")
+    emits: tuple[tuple[str, Schema], ...] = option("With `custom`, the schema of what the function gives.",
+                                                   default=(), type="emits")
+    arguments: FrozenOptions = option("With `custom`, keyword arguments for the function.", default=FrozenOptions(),
+                                      type="mapping", key="with")
     emit: str = option("`close`: each window once, when it is closed. `changes`: whenever an epoch has changed it.",
                        default="close", type="choice", choices=("close", "changes"))
     late: str = option("What becomes of a tuple whose windows are closed: `drop` counts it, `dead-letter` writes it to "
                        "the dead letters, `update` closes no window.",
                        default="drop", type="choice", choices=("drop", "update", "dead-letter"))
+
+    @property
+    def function(self) -> Custom | None:
+        """The user's own function, as an operator that is given whole windows; None where Spark computes."""
+        if self.code is None:
+            return None
+        return Custom(self.name, self.inputs, code=self.code, emits=self.emits, arguments=self.arguments,
+                      where=self.where)
 
     @property
     def counts_tuples(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.errors import TopologyError
 from penstock.topology.aggregates import Aggregate, parse_aggregate
+from penstock.topology.model import DEFAULT_PORT
 from penstock.topology.schema import Field, Schema
 from penstock.topology.window import WINDOW_END, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, Window
 from penstock.validation.types import NUMERIC, UNKNOWN, family, find_column
@@ -14,6 +15,8 @@ _FRACTION = ("float", "double")
 
 def window_schema(window: Window, read: Schema | None) -> Schema | None:
     """The keys, the bounds of the window, and what is computed; None where something of that cannot be read."""
+    if window.code is not None:
+        return dict(window.emits).get(DEFAULT_PORT)
     try:
         aggregates = [parse_aggregate(text) for text in window.compute or ()]
     except TopologyError:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from penstock.errors import TopologyError
 from penstock.topology.aggregates import Aggregate, parse_aggregate
 from penstock.topology.lineage import lineage_of, windows_of
-from penstock.topology.model import Count, Operator, Topology
+from penstock.topology.model import DEFAULT_PORT, Count, Operator, Topology
 from penstock.topology.problems import Problem
 from penstock.topology.schema import Schema
 from penstock.topology.window import WINDOW_END, Window, WindowKind
@@ -103,6 +103,13 @@ def _check_emission(window: Window) -> Iterator[Problem]:
 
 
 def _check_compute(window: Window, read: Schema | None) -> Iterator[Problem]:
+    if window.code is not None:
+        yield from _check_function(window, read)
+        return
+    for name, value in (("emits", window.emits), ("with", window.arguments)):
+        if value:
+            yield _problem(window, f"`{name}` belongs to a function of your own, and there is none",
+                           "remove it, or write `custom: module:function` instead of `compute`")
     if not window.compute:
         yield _problem(window, "what to compute of each window is missing", "add for example `compute: count() as n`")
     names = [*window.keys, *bounds_of(window)]
@@ -121,6 +128,20 @@ def _check_compute(window: Window, read: Schema | None) -> Iterator[Problem]:
     for name in dict.fromkeys(name for name in lowered if lowered.count(name) > 1):
         yield _problem(window, f"its result would have two columns '{name}'",
                        "rename one with `as`, or a key with a select before it")
+
+
+def _check_function(window: Window, read: Schema | None) -> Iterator[Problem]:
+    """A function in place of `compute`; whether it can be called is looked at with the other custom code."""
+    if window.compute:
+        yield _problem(window, "it has `compute` and `custom`: what comes out is what one of them gives",
+                       "keep one; the function can compute all of it")
+    for field in read.fields if read is not None else ():
+        if any(kind in field.type for kind in ("map<", "variant")):
+            yield _problem(window, f"column '{field.name}' is {field.type}, and with it tuples cannot be put in order",
+                           f"make it text with a select before it: to_json({field.name}) as {field.name}")
+    if window.emits and [port for port, _ in window.emits] != [DEFAULT_PORT]:
+        yield _problem(window, "its function has one output, and `emits` names ports",
+                       "write one schema: `emits: \"user string, total double\"`")
 
 
 def _check_value(window: Window, text: str, aggregate: Aggregate, read: Schema | None) -> Iterator[Problem]:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from penstock import Topology
 from penstock.errors import TopologyError
 from penstock.topology.durations import parse_duration, write_duration
 from penstock.topology.window import Span, Window, WindowKind, parse_span
+from penstock.topology.yaml_writer import write_topology
 
 
 @pytest.mark.parametrize(("text", "span", "written"), [
@@ -51,6 +54,15 @@ def test_durations_have_short_and_long_units() -> None:
     assert [parse_duration(text) for text in ("2min", "2 minutes", "1 hour", "3d", "5 ms", "5", "5 weeks")] == [
         120, 120, 3600, 259_200, 0.005, None, None]
     assert [write_duration(each) for each in (86_400_000, 90_000, 1500)] == ["1d", "90s", "1500ms"]
+
+
+def test_a_function_of_a_window_reads_back_as_it_is_written(read: Any) -> None:
+    stream = Topology("t").source("clicks", file="clicks.csv", schema="user string, at timestamp")
+    topology = stream.window("sliding(9 tuples, 3 tuples)", by="user", custom="own:visits", emits="user string, n int",
+                             with_={"least": 2}, name="visits").sink("out", memory=True)
+    written = write_topology(topology)
+    assert 'window: "sliding(9 tuples, 3 tuples)", by: user, custom: "own:visits"' in written
+    assert read(written) == (topology, [])
 
 
 def test_the_builder_makes_a_window() -> None:

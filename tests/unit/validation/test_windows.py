@@ -13,6 +13,8 @@ from penstock.validation.windows import check_windows
 
 SCHEMA = "user string, at timestamp, day date, sent bigint, amount double, pages map<string,int>, price decimal(10,2)"
 
+EMITS = (("", parse_schema("user string, n int")),)
+
 
 def window(name: str = "w", read: str = "clicks", span: str = "tumbling(1 minute)", **options: Any) -> Window:
     given = {"on": "at", "compute": ("count() as n",), **options}
@@ -91,6 +93,28 @@ def test_a_window_over_windows_goes_by_their_end() -> None:
     assert "has waited for late tuples already" in message(first, waiting)
     burying = window("per_hour", "per_minute", on="window_end", late="dead-letter")
     assert "none is late; give `late: dead-letter` to 'per_minute'" in message(first, burying)
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    ({"code": "m:f", "emits": EMITS}, "it has `compute` and `custom`"),
+    ({"emits": EMITS}, "`emits` belongs to a function of your own"),
+    ({"arguments": FrozenOptions(a=1)}, "`with` belongs to a function of your own"),
+    ({"code": "m:f", "compute": (), "emits": (("left", parse_schema("n int")),)}, "`emits` names ports"),
+])
+def test_a_function_takes_the_place_of_compute(options: dict[str, Any], expected: str) -> None:
+    without_maps = Select("plain", (StreamRef("clicks"),), columns=("user", "at"))
+    assert expected in message(without_maps, window(read="plain", **options))
+
+
+def test_tuples_with_a_map_cannot_be_given_to_a_function() -> None:
+    text = message(window(code="m:f", compute=(), emits=EMITS))
+    assert "column 'pages' is map<string,int>" in text
+    assert "to_json(pages) as pages" in text
+
+
+def test_what_a_function_gives_is_what_it_emits() -> None:
+    whole = topology(window(code="m:f", compute=(), emits=EMITS))
+    assert stream_schemas(whole)[StreamRef("w")] == EMITS[0][1]
 
 
 def test_a_window_of_tuples_goes_with_all_others() -> None:
