@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import textwrap
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -65,6 +66,16 @@ def batch_result(spark: SparkSession, rows: list[dict[str, Any]], window: str) -
     return Counter(row[0] for row in result.selectExpr("to_json(struct(*))").collect())
 
 
+def batch_result_by_number(spark: SparkSession, length: int) -> Counter[str]:
+    """Over the view that `batch_result` leaves."""
+    computed = ", ".join(f"{sql} as `{text.split()[-1]}`" for text, sql in COMPUTED.items())
+    number = f"(row_number() OVER (PARTITION BY input ORDER BY place) - 1) div {length}"
+    result = spark.sql(
+        f"SELECT input, w * {length} + 1 as window_first, w * {length} + {length} as window_last, {computed} "
+        f"FROM (SELECT *, {number} as w FROM arrived) GROUP BY input, w HAVING count(*) = {length}")
+    return Counter(row[0] for row in result.selectExpr("to_json(struct(*))").collect())
+
+
 def test_windows_over_disordered_input_equal_a_batch_query_over_the_whole_input(project: Any) -> None:
     """The 200 inputs are 200 keys of one run, so they share its epochs and its watermark, which spares 199 runs."""
     rows = disordered_input()
@@ -74,12 +85,16 @@ def test_windows_over_disordered_input_equal_a_batch_query_over_the_whole_input(
         window = topology.stream("arrived").window(
             span, on="at", lateness=LATENESS_SECONDS, by="input", compute=list(COMPUTED), name=name)
         topology = window.sink(name, file=f"{name}.jsonl")
+    counting = topology.stream("arrived").window("tumbling(4 tuples)", by="input", compute=list(COMPUTED), name="fours")
+    topology = counting.sink("fours", file="fours.jsonl")
     cut = Topology("property", epoch=type(topology.epoch)(max_tuples=len(rows) // 5))
     project.run(cut.merge(topology).with_folder(project.folder))
     assert len(project.epochs()) >= 6
     for name, (_, window) in SPANS.items():
         received = Counter((project.folder / f"{name}.jsonl").read_text().splitlines())
         assert received == batch_result(project.spark, rows, window)
+    received = Counter((project.folder / "fours.jsonl").read_text().splitlines())
+    assert received == batch_result_by_number(project.spark, 4)
 
 
 CLICKS = """
@@ -113,6 +128,134 @@ def test_a_tuple_that_comes_after_its_window_is_closed_is_dropped_and_counted(pr
     # The third is in time: what the second closed goes when the third epoch is through.
     assert minutes(project) == [("12:00", 2), ("12:05", 2)]
     assert outcome.progress.late == 1
+
+
+LATE = """
+    topology: late
+    epoch: {{max_tuples: 2}}
+    sources:
+      clicks: {{rows: {rows}, schema: "user string, at timestamp"}}
+    operators:
+      tumbling: {{from: clicks, window: tumbling(20s), on: at, by: user, compute: count() as n, late: {late}}}
+      sliding:  {{from: clicks, window: "sliding(40s, 20s)", on: at, by: user, compute: count() as n, late: {late}}}
+      session:  {{from: clicks, window: session(7s), on: at, by: user, compute: count() as n, late: {late}}}
+    sinks:
+      tumbling: {{from: tumbling, file: tumbling.jsonl}}
+      sliding:  {{from: sliding, file: sliding.jsonl}}
+      session:  {{from: session, file: session.jsonl}}
+    """
+ENDS = {
+    "tumbling": lambda time: time // 20 * 20 + 20, "sliding": lambda time: time // 20 * 20 + 40,
+    "session": lambda time: time + 7,
+}
+ARRIVALS = [0, 100, 101, 102, 42, 42, 80, 93, 99, 60, None, 79, 103, 104]
+"""Seconds, two an epoch. What is late goes by the latest time of the epochs before the last."""
+
+
+def late_by_rule(end_of_last_window: Any) -> list[int | None]:
+    found = []
+    for place, time in enumerate(ARRIVALS):
+        seen = [each for each in ARRIVALS[: place // 2 * 2 - 2] if each is not None] if place >= 4 else []
+        if time is None or (seen and end_of_last_window(time) <= max(seen)):
+            found.append(time)
+    return sorted(found, key=str)
+
+
+def test_late_tuples_are_counted_one_by_one_and_buried_when_asked(project: Any) -> None:
+    rows = ", ".join(f"[ann, {'null' if time is None else repr(at(time))}]" for time in ARRIVALS)
+    given = {}
+    for kind in ("drop", "dead-letter"):
+        topology = project.topology(LATE.format(rows=f"[{rows}]", late=kind))
+        run = Run(topology, RunSettings(state=project.state, fresh=True))
+        run.start(project.spark)
+        late = run.wait().progress.late
+        given[kind] = late, [sorted(project.json_lines(f"{name}.jsonl"), key=str) for name in ENDS]
+    assert given["drop"] == given["dead-letter"]
+    expected = {name: late_by_rule(end) for name, end in ENDS.items()}
+    assert given["drop"][0] == sum(map(len, expected.values()))
+    letters = project.json_lines("dead-letters/late.jsonl")
+    assert all(letter["error"].startswith("too late: ") for letter in letters)
+    buried: dict[str, list[Any]] = {name: [] for name in ENDS}
+    for letter in letters:
+        time = letter["tuple"]["at"]
+        buried[letter["operator"]].append(time and (datetime.fromisoformat(time) - NOON).seconds)
+    assert {name: sorted(times, key=str) for name, times in buried.items()} == expected
+    counted = {name: sum(row["n"] for row in rows) for name, rows in zip(ENDS, given["drop"][1], strict=True)}
+    assert counted["tumbling"] == len(ARRIVALS) - len(expected["tumbling"])
+    assert counted["session"] == len(ARRIVALS) - len(expected["session"])
+
+
+COUNTED = """
+    topology: counted
+    epoch: {{max_tuples: {epoch}}}
+    sources:
+      words: {{rows: {rows}, schema: "word string, place int"}}
+    operators:
+      tens:
+        from: words
+        window: tumbling(10 tuples)
+        by: word
+        compute: "count() as n, sum(place) as total, collect(place) as places, top(2, place) as best,
+          percentile(place, 0.5) as middle, first(place) as began"
+      last: {{from: words, window: "sliding(7 tuples, 3 tuples)", compute: collect(place) as places}}
+    sinks:
+      tens: {{from: tens, file: tens.jsonl}}
+      last: {{from: last, file: last.jsonl}}
+    """
+
+
+OWN_FUNCTION = """
+    def visits(window, tuples, least, context):
+        if len(tuples) >= least:
+            yield window.key, window.start, [tup.page for tup in tuples], context.epoch > 0
+
+
+    def pairs(window, tuples):
+        return window.first, window.last, window.key is None, "".join(tup["page"] for tup in tuples)
+    """
+
+
+def test_a_function_is_called_once_with_each_window_and_its_tuples(project: Any) -> None:
+    project.write("own.py", textwrap.dedent(OWN_FUNCTION))
+    rows = [["ann", at(0), "a"], ["bob", at(1), "b"], ["ann", at(2), "c"], ["ann", at(61), "d"], ["ann", at(3), "e"]]
+    clicks = Topology("own", epoch=type(Topology("t").epoch)(max_tuples=2)).source(
+        "clicks", rows=rows, schema="user string, at timestamp, page string")
+    visits = clicks.window("tumbling(1 minute)", on="at", lateness=60, by="user", custom="own:visits",
+                           emits="user string, began timestamp, pages array<string>, running boolean",
+                           with_={"least": 2}, name="visits").sink("visits", file="visits.jsonl")
+    both = visits.stream("clicks").window(
+        "tumbling(2 tuples)", custom="own:pairs", emits="first int, last int, keyless boolean, pages string",
+        name="pairs").sink("pairs", file="pairs.jsonl")
+    project.run(both.with_folder(project.folder))
+    assert project.json_lines("visits.jsonl") == [
+        {"user": "ann", "began": "2026-03-01T12:00:00.000Z", "pages": ["a", "c", "e"], "running": True}]
+    assert [tuple(row.values()) for row in project.json_lines("pairs.jsonl")] == [
+        (1, 2, True, "ab"), (3, 4, True, "cd")]
+
+
+def test_windows_of_so_many_tuples_are_exact_over_epochs_and_restarts(project: Any) -> None:
+    chance = random.Random(7)
+    words = [chance.choice(["a", "b", None]) for _ in range(100)]
+    rows = ", ".join(f"[{word or 'null'}, {place}]" for place, word in enumerate(words))
+    topology = project.topology(COUNTED.format(rows=f"[{rows}]", epoch=17))
+    run = project.started(topology)
+    run.wait(lambda snapshot: run.stop() if snapshot.epoch >= 2 else None)
+    assert run.progress.snapshot().epoch < 6
+    project.run(topology)
+    tens = {(row["word"], row["window_first"]): row for row in project.json_lines("tens.jsonl")}
+    expected = {}
+    for word in ("a", "b", None):
+        places = [place for place, each in enumerate(words) if each == word]
+        for first in range(0, len(places) - 9, 10):
+            expected[word, first + 1] = places[first : first + 10]
+    assert {key: row["places"] for key, row in tens.items()} == expected
+    for key, places in expected.items():
+        row = tens[key]
+        assert (row["n"], row["total"], row["began"], row["window_last"]) == (10, sum(places), places[0], key[1] + 9)
+        assert [best["place"] for best in row["best"]] == sorted(places)[:-3:-1]
+        assert row["middle"] == sum(sorted(places)[4:6]) / 2
+    last = {row["window_first"]: row["places"] for row in project.json_lines("last.jsonl")}
+    assert last == {first + 1: list(range(first, first + 7)) for first in range(0, 94, 3)}
 
 
 def test_lateness_keeps_windows_open(project: Any) -> None:

@@ -94,10 +94,12 @@ def _join_words(node: Join) -> str:
 
 
 def _window_words(node: Window) -> str:
-    time = f" on {node.on}" if node.on else " of epochs"
+    time = "" if node.counts_tuples else f" on {node.on}" if node.on else " of epochs"
     keys = f" by {', '.join(node.keys)}" if node.keys else ""
     changes = "" if node.closes else ", changes"
-    return f"{node.span}{time}{keys}: {', '.join(node.compute)}{changes}"
+    function = node.function
+    computed = f"{function.code}{_emitted(function)}" if function else ", ".join(node.compute)
+    return f"{node.span}{time}{keys}: {computed}{changes}"
 
 
 def route_label(route: Route, parallelism: int | None) -> str:

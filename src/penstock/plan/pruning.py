@@ -57,14 +57,17 @@ def _asked_of_input(reader: Step, wanted: Columns) -> Columns:
         case Apply(operator=Count(keys=keys)):
             return _lower(keys)
         case Apply(operator=Window() as window):
-            return _asked_by_window(window)
+            return asked_by_window(window)
         case OneInput():  # custom code and sinks see whole tuples
             return None
         case _:
             return None
 
 
-def _asked_by_window(window: Window) -> Columns:
+def asked_by_window(window: Window) -> Columns:
+    """The columns that a window looks at."""
+    if window.code is not None:
+        return None
     aggregates = [parse_aggregate(text) for text in window.compute]
     if any(each.function == "top" for each in aggregates):
         return None

@@ -113,6 +113,7 @@ class Committer:
         discard_malformed(self.state.path, record.epoch)
         self._count(record, staged if due else {}, malformed, began)
         self.progress.tuples_failed(settled.failed, settled.postponed)
+        self.progress.came_late(settled.late)
         self._note_progress(record.epoch)
         self.last_batch = batch_id
         if record.last:

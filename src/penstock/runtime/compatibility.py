@@ -82,11 +82,13 @@ def _state(operator: Operator) -> Shape:
         return {
             "kind": operator.keyword,
             "window": str(operator.span),
-            "on": operator.on or "the time of epochs",
+            "on": operator.on or ("the number of tuples" if operator.counts_tuples else "the time of epochs"),
             "keys": list(operator.keys),
-            "compute": list(operator.compute),
+            # The user's function is given whole tuples, and may change.
+            "compute": list(operator.compute) if operator.code is None else "a function of the tuples",
             "emit": operator.emit,
-            "late": operator.late,
+            # Where late tuples go is nothing to the state.
+            "late": "drop" if operator.forgets else operator.late,
         }
     if isinstance(operator, Join):
         # How long tuples are kept may change, and when they are too late.

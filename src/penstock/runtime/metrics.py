@@ -17,9 +17,11 @@ from penstock.plan.counting import counts_needed
 from penstock.plan.graph import Plan
 from penstock.runtime.progress import Progress
 from penstock.spark.digests import OPERATOR_DIGEST, SINK_DIGEST
+from penstock.spark.late_tuples import LATE_COUNT
 from penstock.topology.lineage import watching_operators
 
 _SETTLE_SECONDS = 5.0
+_JOIN = "symmetricHashJoin"
 
 
 class OperatorCounts(StreamingQueryListener):
@@ -50,9 +52,13 @@ class OperatorCounts(StreamingQueryListener):
             operator, _, what = name.rpartition("|")
             if what == "tuples" and operator in self._operators:
                 counts[operator] = int(row["tuples"])
+            elif what == LATE_COUNT:
+                self._progress.came_late(int(row["tuples"]))
         self._progress.add(counts)
         self._take_digests(event)
-        self._progress.came_late(sum(state.numRowsDroppedByWatermark for state in event.progress.stateOperators))
+        # Windows have told theirs already, and exactly; of a join, Spark counts what it drops.
+        joins = (state for state in event.progress.stateOperators if state.operatorName == _JOIN)
+        self._progress.came_late(sum(state.numRowsDroppedByWatermark for state in joins))
         with self._arrived:
             self._seen = max(self._seen, event.progress.batchId)
             self._arrived.notify_all()

@@ -32,7 +32,7 @@ class Snapshot:
     retried: int = 0
     """How often a source tuple was put off because of a failure, to be replayed."""
     late: int = 0
-    """Tuples that came too late for their window; those of one key and window that a task has at once count as one."""
+    """Tuples that came too late for all of their windows, or for their join."""
 
 
 @dataclass

@@ -60,7 +60,7 @@ from penstock.spark.staging import STAGED_SCHEMA, StagingStage
 from penstock.spark.unacked import UnackedTuples
 from penstock.spark.warm_up import warm_up
 from penstock.topology.dead_letters import buries, dead_letter_sink
-from penstock.topology.lineage import watching_operators
+from penstock.topology.lineage import may_be_late, watching_operators, windows_of
 from penstock.topology.model import Topology
 
 _POLL_SECONDS = 0.05
@@ -351,6 +351,7 @@ class Run:
             windows_close=output_mode(self.topology) == APPEND,
             tables=[enrichment_to_json(enrich) for enrich in enrichments_of(self.topology)],
             timed=bool(watching_operators(self.topology)),
+            marked=any(may_be_late(self.topology, window) for window in windows_of(self.topology)),
             columns=self._columns_to_read(),
             # What is read ahead cannot do without the tuples that fail.
             read_ahead=frozenset() if self._replays else sources_to_read_ahead(self.plan),

@@ -24,7 +24,8 @@ from penstock.epochs.sequence import anchor_of, is_of_timer
 from penstock.errors import CoordinationError, DeliveryError, OperatorError
 from penstock.spark.epoch_job import StagedBySink
 from penstock.spark.failures import Dropped, Failure, collect_failures, forget_failures, leave_out
-from penstock.topology.model import Custom, OnError, Topology
+from penstock.topology.dead_letters import burying_windows
+from penstock.topology.model import Custom, ErrorKind, OnError, Topology
 
 MAX_ROUNDS = 8
 """How often an epoch's job is run before its code counts as failing by chance."""
@@ -44,6 +45,8 @@ class Settled:
     """By operator, how many tuples failed for good."""
     postponed: int = 0
     """How many source tuples are replayed later."""
+    late: int = 0
+    """How many tuples came too late for their window and are buried."""
 
 
 @dataclass
@@ -66,7 +69,12 @@ class TupleFailures:
     def on_error(self) -> dict[str, OnError]:
         """By operator, for those whose failed tuples come here: that let a tuple fail, or may not ack one."""
         custom = (op for op in self.topology.operators if isinstance(op, Custom))
-        return {op.name: op.on_error for op in custom if op.tolerates or self.topology.acking}
+        tolerant = {op.name: op.on_error for op in custom if op.tolerates or self.topology.acking}
+        return tolerant | dict.fromkeys(self._windows, OnError(ErrorKind.DEAD_LETTER))
+
+    @cached_property
+    def _windows(self) -> list[str]:
+        return burying_windows(self.topology)
 
     def settle(
         self,
@@ -84,7 +92,7 @@ class TupleFailures:
         if not (self.topology.retries or self.owes):
             done = run(None)
             self._refuse_unacked(epoch)
-            return Settled(done, self._count(epoch))
+            return self._settled(epoch, done)
         replays = replays_in(epoch, self._patiently(self.log.all_postponed))
         self._history = {replay.anchor.sequence: replay for replay in replays}
         agreed = self._patiently(lambda: self.log.postponed(epoch))
@@ -99,7 +107,7 @@ class TupleFailures:
             if not failing:
                 final = agreed or self._agree(current)
                 if final.sequences() == current.sequences():
-                    return Settled(staged, self._count(epoch), len(current.tuples))
+                    return self._settled(epoch, staged, len(current.tuples))
                 agreed = current = final
             elif agreed is None:
                 current = self._with(current, failing, record)
@@ -162,11 +170,12 @@ class TupleFailures:
                         "position": origin.position if sourced else None,
                     }
 
-    def _count(self, epoch: int) -> dict[str, int]:
+    def _settled(self, epoch: int, staged: StagedBySink, postponed: int = 0) -> Settled:
         counts: Counter[str] = Counter()
         for operator, number, _ in self._failed_for_good(epoch):
             counts[operator] += number
-        return dict(counts)
+        late = sum(counts.pop(window, 0) for window in self._windows)
+        return Settled(staged, dict(counts), postponed, late)
 
     def _attempts(self, sequence: int) -> int:
         replay = self._history.get(sequence)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from penstock.topology.model import Custom, Topology
+from penstock.topology.model import Topology, own_function
 
 
 def ship_code(spark: SparkSession, topology: Topology) -> None:
@@ -17,7 +17,7 @@ def ship_code(spark: SparkSession, topology: Topology) -> None:
     On this machine the workers read the folder itself, so tracebacks name the user's own files.
     """
     kinds = {source.kind for source in topology.sources} | {sink.kind for sink in topology.sinks}
-    has_operators = any(isinstance(operator, Custom) for operator in topology.operators)
+    has_operators = any(own_function(operator) for operator in topology.operators)
     elsewhere = not str(spark.sparkContext.master).startswith("local")
     if elsewhere and (has_operators or kinds & {"spout", "custom"}):
         spark.sparkContext.addPyFile(str(_archive(topology.folder.absolute())))

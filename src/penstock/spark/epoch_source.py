@@ -35,6 +35,7 @@ from penstock.epochs.ticking import TickRules, Ticks
 from penstock.errors import CoordinationError, PenstockError
 from penstock.spark.failures import left_out
 from penstock.spark.faults import WorkerFault
+from penstock.spark.late_watermark import late_watermark_of_newest
 from penstock.spark.malformed import MalformedLedger
 from penstock.spark.numbering import SEQUENCE, Picks, numbered, picked, slices_to_replay, timed, without
 from penstock.spark.rounds import Rounds
@@ -78,6 +79,8 @@ class ReadSettings:
     """The tables that tuples are enriched from; see `connectors.lookup_tables`."""
     timed: bool = False
     """Whether tuples carry the time of their epoch."""
+    marked: bool = False
+    """Whether they also carry the watermark by which they are late."""
     columns: Mapping[str, list[str]] = field(default_factory=dict)
     """By source, the columns to read; a source that is not named is read whole."""
     read_ahead: frozenset[str] = frozenset()
@@ -142,9 +145,12 @@ class EpochDataSource(DataSource):
 class EpochPartition(InputPartition):
     """One slice of one source to read in an epoch: new, or where `picks` stand in an earlier one."""
 
-    def __init__(self, epoch: int, time_ms: int, part: Slice, picks: Picks | None = None) -> None:
+    def __init__(
+        self, epoch: int, time_ms: int, part: Slice, picks: Picks | None = None, mark_ms: int | None = None
+    ) -> None:
         self.epoch = epoch
         self.time_ms = time_ms
+        self.mark_ms = mark_ms
         self.part = part
         self.picks = picks
 
@@ -211,7 +217,12 @@ class EpochReader(_SimpleStreamReaderWrapper):
             parts = self._connectors[self._source.name].slices(begin, finish, parallelism)
         except PenstockError as error:
             raise WorkerFault("connector", str(error)) from error
-        return [EpochPartition(offset["epoch"], offset["time_ms"], part) for part in parts]
+        mark = self._mark()
+        return [EpochPartition(offset["epoch"], offset["time_ms"], part, mark_ms=mark) for part in parts]
+
+    def _mark(self) -> int | None:
+        """The watermark by which tuples of the epoch that is being planned are late, where that is wanted."""
+        return late_watermark_of_newest(Path(self._settings.state)) if self._settings.marked else None
 
     def _replayed(self, epoch: int, time_ms: int) -> list[EpochPartition]:
         """Where the tuples stand that failed earlier and are read again in this epoch."""
@@ -221,7 +232,8 @@ class EpochReader(_SimpleStreamReaderWrapper):
             found = slices_to_replay(self._connectors[self._source.name], own)
         except PenstockError as error:
             raise WorkerFault("connector", str(error)) from error
-        return [EpochPartition(epoch, time_ms, part, picks) for part, picks in found]
+        mark = self._mark()
+        return [EpochPartition(epoch, time_ms, part, picks, mark) for part, picks in found]
 
     def _read_if_small(self, partition: EpochPartition) -> list[pa.RecordBatch] | None:
         taken, size = [], 0
@@ -327,7 +339,7 @@ class EpochReader(_SimpleStreamReaderWrapper):
                     rows = without(numbered(chunk, base + position), gone)
                 else:
                     rows = without(picked(chunk, position, partition.picks), gone)
-                yield timed(rows, partition.time_ms) if self._settings.timed else rows
+                yield timed(rows, partition.time_ms, partition.mark_ms) if self._settings.timed else rows
                 position += chunk.rows.num_rows + len(chunk.malformed)
             ledger.close(partition.epoch, partition.part.first)
         except PenstockError as error:

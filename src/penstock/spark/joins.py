@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from penstock.spark.clock import ClockSettings
 from penstock.spark.event_time import EVENT, marked, moving_time, watched
-from penstock.spark.numbering import HIDDEN, TIME
+from penstock.spark.numbering import HIDDEN, MARK, TIME
 from penstock.topology.join import Join, joined_columns
 from penstock.topology.lineage import lineage_of_streams
 
@@ -28,11 +28,13 @@ def lower_join(operator: Join, frames: dict[str, DataFrame], lowering: Lowering)
     kind = "left_outer" if operator.keeps_left else "inner"
     pairs = sides[first].join(sides[second], F.expr(_condition(operator, first, second)), kind)
     columns = joined_columns({port: _visible(frame) for port, frame in ((first, left), (second, right))})
-    hidden = [name for name in HIDDEN if name in left.columns]
+    hidden = [name for name in HIDDEN if name in left.columns and name != MARK]
     return pairs.select(
         *(F.col(f"`{each.port}`.`{each.column}`").alias(each.name) for each in columns),
         # Of a pair, it is the later tuple that the present epoch has brought.
         *(F.greatest(F.col(f"`{first}`.{name}"), F.col(f"`{second}`.{name}")).alias(name) for name in hidden),
+        # What a join lets through is never late, and the state need not keep what nobody asks for.
+        *([F.lit(None).cast("bigint").alias(MARK)] if MARK in left.columns else []),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,14 +17,15 @@ from penstock.errors import TopologyError
 from penstock.spark.custom import CustomStage
 from penstock.spark.key_columns import KeyColumns
 from penstock.spark.keyed_state import KeyedSettings, KeyedTask
-from penstock.spark.keyed_worker import StateFunction
-from penstock.spark.numbering import HIDDEN, SEQUENCE, TIME, TIMESTAMP
+from penstock.spark.keyed_worker import StatefulStage, StateFunction
+from penstock.spark.late_watermark import late_watermark_of_task
+from penstock.spark.numbering import CARRIED, HIDDEN, MARK, SEQUENCE, timed
 from penstock.spark.ported_tuples import Ports
 from penstock.spark.present_epoch import present_epoch
 from penstock.spark.state_access import SparkStates
 from penstock.spark.state_socket import StateSocket
 from penstock.spark.worker_process import settle_in, task_number
-from penstock.topology.model import Custom
+from penstock.topology.model import Custom, Operator
 from penstock.validation.keyed import NOT_FOR_KEYS
 
 _NOT_SORTABLE = ("map", "variant", "void", "interval")
@@ -36,8 +37,8 @@ class KeyedStage:
 
     custom: CustomStage
     key: KeyColumns
-    timed: bool
-    """Whether the time of the epoch accompanies the tuples."""
+    carried: tuple[str, ...]
+    """Which of the epoch's own columns accompany the tuples."""
     ports: Ports | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch], server: StateSocket) -> Iterator[pa.RecordBatch]:
@@ -48,11 +49,11 @@ class KeyedStage:
         calls = custom.calls_allowed(present.epoch << SEQUENCE_BITS)
         settings = KeyedSettings(custom.operator, custom.folder, custom.columns, self.key, calls, self.ports)
         ledger = custom.ledger()
-        time = pa.scalar(present.time_ms * 1000, pa.int64()).cast(TIMESTAMP)
+        mark = late_watermark_of_task(Path(custom.state)) if MARK in self.carried else None
         with custom.in_folder():
             task = KeyedTask(settings, custom.code(context), context, SparkStates(server), ledger)
             for batch in _all_of(task, batches):
-                yield _with_time(batch, time) if self.timed else batch
+                yield timed(batch, present.time_ms, mark) if self.carried else batch
         if ledger is not None:
             ledger.close(task_number())
 
@@ -61,8 +62,13 @@ def lower_keyed(
     operator: Custom, frame: DataFrame, stage: CustomStage, schema: str, ports: Ports | None = None
 ) -> DataFrame:
     """What the operator emits for the tuples of `frame`, as rows of `schema`."""
-    key = _key_columns(operator, frame)
-    timed = TIME in frame.columns
+    key = key_columns(operator, operator.key, frame)
+    carried = tuple(name for name in CARRIED if name in frame.columns)
+    return transformed_with_state(frame, KeyedStage(stage, key, carried, ports), key, schema)
+
+
+def transformed_with_state(frame: DataFrame, stage: StatefulStage, key: KeyColumns, schema: str) -> DataFrame:
+    """What a stage gives for the tuples of `frame`, sorted by key and then in their order, as rows of `schema`."""
     # As Spark divides the state: it would exchange them once more otherwise.
     partitions = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
     keys = [F.col(f"`{name}`") for name in key.names]
@@ -74,7 +80,7 @@ def lower_keyed(
     ]
     ordered = frame.repartition(partitions, *keys).sortWithinPartitions(*keys, SEQUENCE, *others)
     function = UserDefinedFunction(
-        StateFunction(KeyedStage(stage, key, timed, ports)),
+        StateFunction(stage),
         returnType=schema,
         evalType=PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF,
     )
@@ -88,9 +94,10 @@ def lower_keyed(
     return DataFrame(emitted, session)
 
 
-def _key_columns(operator: Custom, frame: DataFrame) -> KeyColumns:
+def key_columns(operator: Operator, names: Sequence[str], frame: DataFrame) -> KeyColumns:
+    """The columns of an operator's key; raises TopologyError where their types make none."""
     by_name = {field.name.lower(): field for field in frame.schema.fields if field.name not in HIDDEN}
-    fields = [by_name[name.lower()] for name in operator.key]
+    fields = [by_name[name.lower()] for name in names]
     for field in fields:
         kind = field.dataType.simpleString()
         if kind.startswith(NOT_FOR_KEYS):
@@ -106,8 +113,3 @@ def _all_of(task: KeyedTask, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
     for batch in batches:
         yield from task.give(batch)
     yield from task.finish()
-
-
-def _with_time(batch: pa.RecordBatch, time: pa.Scalar) -> pa.RecordBatch:
-    columns = [*batch.columns, pa.repeat(time, batch.num_rows)]
-    return pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, TIME])

@@ -16,6 +16,7 @@ from penstock.plan.counting import counts_needed
 from penstock.plan.graph import Acker, Apply, Exchange, Gather, Merge, Plan, Port, Read, Share, Step, Write
 from penstock.spark.arrow_stage import map_batches
 from penstock.spark.carried_time import CarriedTime
+from penstock.spark.count_windows import lower_count_window
 from penstock.spark.custom import INSTANCE, PORT, CustomStage
 from penstock.spark.digests import OPERATOR_DIGEST, SINK_DIGEST, with_digest
 from penstock.spark.emitted import port_column
@@ -31,7 +32,7 @@ from penstock.spark.input_ports import (
 )
 from penstock.spark.joins import lower_join
 from penstock.spark.keyed_stage import lower_keyed
-from penstock.spark.numbering import HIDDEN, TIME
+from penstock.spark.numbering import CARRIED, HIDDEN, MARK, TIME
 from penstock.spark.self_acking import emits_with_unacked
 from penstock.spark.staging import align, tagged_rows
 from penstock.spark.unacked import NAME as UNACKED_TUPLES
@@ -296,6 +297,8 @@ def _(operator: Enrich, frame: DataFrame, lowering: Lowering) -> DataFrame:
 
 @lower_operator.register
 def _(operator: TimeWindow, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    if operator.counts_tuples:
+        return lower_count_window(operator, frame, lowering)
     return lower_window(operator, frame, lowering)
 
 
@@ -322,13 +325,16 @@ def _(operator: Custom, frame: DataFrame, lowering: Lowering) -> DataFrame:
         keyed = frame if ports is None else with_fields(frame, ports, operator.key)
         return lower_keyed(operator, keyed, stage, output, ports)
     inner = stage if ports is None else ported_stage(stage, ports)
-    carried = CarriedTime(inner) if TIME in frame.columns else inner
+    columns_carried = tuple(name for name in CARRIED if name in frame.columns)
+    carried = CarriedTime(inner, columns_carried) if columns_carried else inner
     return map_batches(frame.withColumn(INSTANCE, F.spark_partition_id()), carried, output)
 
 
 def _hidden(lowering: Lowering) -> str:
     """The columns of ours that accompany the tuples, as Spark reads a schema."""
-    return f"{SEQUENCE} bigint" + (f", {TIME} timestamp" if lowering.settings.timed else "")
+    settings = lowering.settings
+    time = f", {TIME} timestamp" if settings.timed else ""
+    return f"{SEQUENCE} bigint{time}" + (f", {MARK} bigint" if settings.marked else "")
 
 
 def _hidden_of(frame: DataFrame) -> list[str]:

@@ -19,7 +19,14 @@ TIMESTAMP = pa.timestamp("us", "UTC")
 TIME = "__time"
 """The hidden column with the time of the epoch, which tuples have where a window asks for it."""
 
-HIDDEN = (SEQUENCE, TIME)
+MARK = "__mark"
+"""The hidden column with the watermark by which tuples of the epoch are late, in milliseconds since 1970; they have it
+where a window asks for it."""
+
+CARRIED = (TIME, MARK)
+"""Hidden columns that are the same for all tuples of an epoch."""
+
+HIDDEN = (SEQUENCE, *CARRIED)
 """The columns of ours that accompany the tuples between operators."""
 
 Picks = Mapping[int, int]
@@ -47,10 +54,13 @@ def without(rows: pa.RecordBatch, sequences: pa.Array) -> pa.RecordBatch:
     return rows.filter(pc.invert(gone))
 
 
-def timed(rows: pa.RecordBatch, time_ms: int) -> pa.RecordBatch:
-    """The tuples with the time of their epoch."""
+def timed(rows: pa.RecordBatch, time_ms: int, mark_ms: int | None = None) -> pa.RecordBatch:
+    """The tuples with the time of their epoch, and with a watermark where there is one."""
     times = pa.array(np.full(rows.num_rows, time_ms * 1000, dtype=np.int64)).cast(TIMESTAMP)
-    return pa.RecordBatch.from_arrays([*rows.columns, times], names=[*rows.schema.names, TIME])
+    columns, names = [*rows.columns, times], [*rows.schema.names, TIME]
+    if mark_ms is not None:
+        columns, names = [*columns, pa.array(np.full(rows.num_rows, mark_ms, dtype=np.int64))], [*names, MARK]
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def slices_to_replay(connector: SourceConnector, replays: Iterable[Replay]) -> list[tuple[Slice, Picks]]:

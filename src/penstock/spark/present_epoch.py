@@ -18,13 +18,18 @@ def present_epoch(state: Path) -> PresentEpoch:
 
 def present_offset(state: Path) -> str:
     """The offset of that epoch, as Spark has logged it; see `offset_epoch`."""
+    return _logged(state / "checkpoint" / "offsets" / str(present_batch()))
+
+
+def present_batch() -> int:
+    """The micro-batch that the task at hand is part of."""
     from pyspark import TaskContext
 
     task = TaskContext.get()
     batch = None if task is None else task.getLocalProperty(_BATCH)
     if batch is None:
         raise RuntimeError("only a task of a running topology has an epoch")
-    return _logged(state / "checkpoint" / "offsets" / batch)
+    return int(batch)
 
 
 def _logged(entry: Path) -> str:

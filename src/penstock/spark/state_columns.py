@@ -7,7 +7,7 @@ Spark's own names for the state of its operators: `stateStoreSave` and `sessionW
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -18,10 +18,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from penstock.spark.arrow_stage import map_batches
+from penstock.spark.counted_tuples import tuples_read
 from penstock.spark.keyed_worker import STATE
 from penstock.spark.stored_state import read_state
 from penstock.topology.model import Count, Operator, Uniq
 from penstock.topology.state_encoding import decode
+from penstock.topology.window import Window
 
 INSTANCE = "instance"
 REMEMBERED = "remembered"
@@ -39,7 +41,8 @@ def readable_state(
         sides = [_plain(rows, F.lit(side)) for rows, side in zip(stores, _JOIN_SIDES, strict=True)]
         return sides[0][0], reduce(DataFrame.unionByName, (rows for _, rows in sides))
     if kind.startswith("transformWithState"):
-        return _decoded(read_state(spark, checkpoint, number, stateVarName=STATE))
+        show = counted_as_json if isinstance(operator, Window) else as_json
+        return _decoded(read_state(spark, checkpoint, number, stateVarName=STATE), show)
     rows = read_state(spark, checkpoint, number)
     match operator:
         case Uniq(keys=keys):
@@ -57,22 +60,24 @@ def _plain(rows: DataFrame, side: Column | None = None) -> tuple[list[str], Data
     return list(keys), rows.select(*keys.values(), *sides, F.to_json("value").alias(REMEMBERED), _instance())
 
 
-def _decoded(rows: DataFrame) -> tuple[list[str], DataFrame]:
+def _decoded(rows: DataFrame, show: Callable[[bytes], str]) -> tuple[list[str], DataFrame]:
     keys = _keys(rows)
     wanted = rows.select(*keys.values(), F.col("value.bytes").alias(REMEMBERED), _instance())
     ddl = ", ".join(f"`{item.name}` {'string' if item.name == REMEMBERED else item.dataType.simpleString()}"
                     for item in wanted.schema)
-    return list(keys), map_batches(wanted, Decoding(), ddl)
+    return list(keys), map_batches(wanted, Decoding(show), ddl)
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """Custom code's state, as JSON."""
+    """What our own code remembers of a key, as JSON."""
+
+    show: Callable[[bytes], str]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             place = batch.schema.get_field_index(REMEMBERED)
-            texts = [as_json(value) for value in batch.column(place).to_pylist()]
+            texts = [self.show(value) for value in batch.column(place).to_pylist()]
             columns = [pa.array(texts, pa.string()) if index == place else column
                        for index, column in enumerate(batch.columns)]
             yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
@@ -84,6 +89,11 @@ def as_json(encoded: bytes) -> str:
     items = {name: item.content for name, item in remembered.items.items()}
     timers = {"timers": remembered.timers} if remembered.timers else {}
     return json.dumps({**items, **timers}, ensure_ascii=False, default=repr)
+
+
+def counted_as_json(encoded: bytes) -> str:
+    """What a window that counts tuples remembers of a key, but for the tuples themselves."""
+    return json.dumps({"tuples": tuples_read(encoded)})
 
 
 def _named(rows: DataFrame, names: Sequence[str]) -> list[Column]:

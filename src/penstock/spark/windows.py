@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from penstock.spark.aggregations import computed
 from penstock.spark.clock import ClockSettings
 from penstock.spark.event_time import EVENT, LONG_AGO, marked, moving_time, watched
-from penstock.spark.numbering import HIDDEN, SEQUENCE, TIME
-from penstock.topology.aggregates import Aggregate, parse_aggregate
+from penstock.spark.late_tuples import without_late
+from penstock.spark.numbering import HIDDEN, MARK, SEQUENCE, TIME
+from penstock.spark.window_function import aggregates_of, applied
 from penstock.topology.lineage import lineage_of
 from penstock.topology.window import WINDOW_END, WINDOW_START, Window, WindowKind
 
@@ -25,14 +27,14 @@ def lower_window(operator: Window, frame: DataFrame, lowering: Lowering) -> Data
     """A row for every key and window: the keys, where the window begins and ends, and what is computed."""
     grouped = _with_event_time(operator, frame, lowering).groupBy(*_grouping(operator))
     columns = [name for name in frame.columns if name not in HIDDEN]
-    aggregates = [parse_aggregate(text) for text in operator.compute]
-    computed = grouped.agg(
-        *(_computed(each, columns).alias(each.name) for each in aggregates), F.max(SEQUENCE).alias(SEQUENCE)
+    aggregates = aggregates_of(operator, columns)
+    summed = grouped.agg(
+        *(computed(each, columns).alias(each.name) for each in aggregates), F.max(SEQUENCE).alias(SEQUENCE)
     )
     # Spark would leave out of the state what nobody reads: a change behind the window would make the state unfit. A
     # condition that is always true and names all columns keeps them, and costs nothing, for it is decided at once.
-    kept = computed.where((F.spark_partition_id() >= 0) | F.to_json(F.struct("*")).isNotNull())
-    return kept.select(
+    kept = summed.where((F.spark_partition_id() >= 0) | F.to_json(F.struct("*")).isNotNull())
+    rows = kept.select(
         *(F.col(f"`{key}`") for key in operator.keys),
         F.col(f"{_WINDOW}.start").alias(WINDOW_START),
         F.col(f"{_WINDOW}.end").alias(WINDOW_END),
@@ -40,7 +42,9 @@ def lower_window(operator: Window, frame: DataFrame, lowering: Lowering) -> Data
         SEQUENCE,
         # A window's row belongs to many epochs: it has none's time.
         *([F.lit(None).cast("timestamp").alias(TIME)] if TIME in frame.columns else []),
+        *([F.lit(None).cast("bigint").alias(MARK)] if MARK in frame.columns else []),
     )
+    return applied(operator, rows, lowering)
 
 
 def _with_event_time(operator: Window, frame: DataFrame, lowering: Lowering) -> DataFrame:
@@ -52,6 +56,8 @@ def _with_event_time(operator: Window, frame: DataFrame, lowering: Lowering) -> 
         # These tuples have passed a watermark, and Spark knows how far it is behind that window.
         return frame.select("*", marked(event, operator.lateness))
     clock = ClockSettings(tuple(sorted(lineage.sources)), by_epoch_time=operator.on is None)
+    if operator.on is not None:
+        frame = without_late(operator, frame, event, lowering)
     return watched(frame, event, moving_time(operator.on), operator.lateness, clock, lowering)
 
 
@@ -75,39 +81,3 @@ def _grouping(operator: Window) -> list[Column]:
     else:
         window = F.window(EVENT, f"{span.length} milliseconds", f"{span.step} milliseconds")
     return [*keys, window.alias(_WINDOW)]
-
-
-def _computed(aggregate: Aggregate, columns: list[str]) -> Column:
-    value = F.lit(1) if aggregate.value is None else F.expr(aggregate.value)
-    place = F.col(SEQUENCE)
-    match aggregate.function:
-        case "count":
-            return F.count(value)
-        case "sum":
-            return F.sum(value)
-        case "avg":
-            return F.avg(value)
-        case "min":
-            return F.min(value)
-        case "max":
-            return F.max(value)
-        case "stddev":
-            return F.stddev(value)
-        case "percentile":
-            return F.percentile(value, F.lit(aggregate.number))
-        case "approx_distinct":
-            return F.approx_count_distinct(value)
-        # One source tuple may have given several tuples, which have one place: then the value decides.
-        case "first":
-            return F.min_by(value, F.struct(place, value))
-        case "last":
-            return F.max_by(value, F.struct(place, value))
-        case "collect":
-            pairs = F.collect_list(F.when(value.isNotNull(), F.struct(place.alias("place"), value.alias("value"))))
-            return F.transform(F.array_sort(pairs), lambda pair: pair["value"])
-        case "top":
-            whole = F.struct(*(F.col(f"`{name}`") for name in columns))
-            order = F.when(value.isNotNull(), F.struct(value, -place))
-            return F.coalesce(F.max_by(whole, order, round(aggregate.number)), F.array())
-        case unknown:
-            raise TypeError(f"no lowering for the function '{unknown}'")

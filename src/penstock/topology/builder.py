@@ -153,14 +153,22 @@ class Stream:
         """Count tuples since the beginning, per key, or over all without keys."""
         return self._add(Count, name, {"count": _keys(keys), "emit": emit}, parallelism, route)
 
-    def window(self, span: str | Span, *, compute: str | Sequence[str], on: str | None = None,
+    def window(self, span: str | Span, *, compute: str | Sequence[str] | None = None, on: str | None = None,
                lateness: str | float = 0.0, by: str | Sequence[str] = (), emit: str = "close", late: str = "drop",
+               custom: Code | None = None, emits: str | Schema | None = None, with_: Mapping[str, Any] | None = None,
                name: str | None = None, parallelism: int | None = None, route: str | Route | None = None) -> Stream:
-        """Put tuples together by time and key: `window("tumbling(1 minute)", on="at", compute="count() as n")`."""
+        """Put tuples together by time or number, and by key: `window("tumbling(1 minute)", on="at", compute="count()
+        as n")`; or give them to your own function with `custom` and `emits`."""
+        topology = self.topology
+        with _Written(_caller(), "window"):
+            if custom is not None and not isinstance(custom, str):
+                custom, folder = _find_code(custom)
+                if folder is not None and topology.folder == Path():
+                    topology = topology.with_folder(folder)
         given = {"window": span, "on": on, "lateness": lateness, "by": by or None, "compute": compute, "emit": emit,
-                 "late": late}
+                 "late": late, "custom": custom, "emits": emits, "with": with_}
         given = {key: value for key, value in given.items() if value is not None}
-        return self._add(Window, name, given, parallelism, route)
+        return replace(self, topology=topology)._add(Window, name, given, parallelism, route)
 
     def union(self, *others: Stream, name: str | None = None, parallelism: int | None = None,
               route: str | Route | None = None) -> Stream:

@@ -29,11 +29,18 @@ class Lineage:
 
 
 def windows_of(topology: Topology) -> list[Window]:
-    return [operator for operator in topology.operators if isinstance(operator, Window)]
+    """The windows over time. One that counts tuples goes by no watermark: its tuples just pass."""
+    return [operator for operator in topology.operators if isinstance(operator, Window) and not operator.counts_tuples]
 
 
 def joins_of(topology: Topology) -> list[Join]:
     return [operator for operator in topology.operators if isinstance(operator, Join)]
+
+
+def may_be_late(topology: Topology, window: Window) -> bool:
+    """Whether a tuple may come when its window is closed: no tuple is behind the time of its own epoch, nor behind a
+    watermark that it has passed."""
+    return window.on is not None and window.forgets and not lineage_of(topology, window).watched
 
 
 def watching_operators(topology: Topology) -> list[Operator]:
@@ -65,7 +72,7 @@ def _lineage(topology: Topology, refs: tuple[StreamRef, ...], seen: frozenset[st
             case Source():
                 sources.add(name)
                 bare = True
-            case Window() as window:
+            case Window() as window if not window.counts_tuples:
                 windows[name] = window
                 sources |= _lineage(topology, window.inputs, seen | {name}).sources
             case Join() as join:

@@ -292,6 +292,13 @@ from penstock.topology.enrichment import Enrich  # noqa: E402
 from penstock.topology.join import Join  # noqa: E402
 from penstock.topology.window import Window  # noqa: E402
 
+
+def own_function(operator: Operator) -> Custom | None:
+    """The operator's code of the user's own: a custom operator itself, or the function that a window gives its tuples
+    to; None where an operator is Spark's."""
+    return operator.function if isinstance(operator, Window) else operator if isinstance(operator, Custom) else None
+
+
 OPERATOR_KINDS: tuple[type[Operator], ...] = (
     Filter, Select, Explode, Dup, Uniq, Count, Window, Union, Join, Enrich, Custom
 )  # fmt: skip
@@ -374,7 +381,7 @@ class Topology:
         """The most tuples of one source in one epoch: as it is set, or what takes seconds and not minutes."""
         if self.epoch.max_tuples is not None:
             return self.epoch.max_tuples
-        own_code = any(isinstance(o, Custom) for o in self.operators) or any(
+        own_code = any(own_function(operator) for operator in self.operators) or any(
             source.kind in ("spout", "custom") for source in self.sources
         )
         return 1_000_000 if own_code else 10_000_000

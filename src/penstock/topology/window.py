@@ -1,4 +1,4 @@
-"""Windows: tuples put together by their time, and what is computed of each window."""
+"""Windows: tuples put together by their time or by their number, and what is computed of each window."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import ClassVar
 
 from penstock.errors import TopologyError
 from penstock.topology.durations import parse_duration, write_duration
-from penstock.topology.model import Operator, option
+from penstock.topology.model import Custom, FrozenOptions, Operator, option
 from penstock.topology.problems import suggest
-from penstock.topology.schema import split_top_level
+from penstock.topology.schema import Schema, split_top_level
 from penstock.topology.sql_text import QUOTE_IT, closes_what_it_opens
 
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
+WINDOW_FIRST = "window_first"
+WINDOW_LAST = "window_last"
 
-EXAMPLES = "tumbling(1 minute), sliding(10 minutes, 1 minute) or session(5 minutes)"
+EXAMPLES = "tumbling(1 minute), sliding(10 minutes, 1 minute), session(5 minutes) or tumbling(100 tuples)"
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
+_TUPLES = re.compile(r"(?P<number>\d+)\s*tuples?", re.IGNORECASE)
 _WRITTEN = re.compile(r"\s*(?P<kind>[\w-]+)\s*\((?P<durations>[^()]*)\)\s*")
 
 
@@ -31,17 +34,24 @@ class WindowKind(StrEnum):
 
 @dataclass(frozen=True)
 class Span:
-    """Which stretches of time make a window; in milliseconds."""
+    """Which stretches of time make a window, in milliseconds; or how many tuples."""
 
     kind: WindowKind
     length: int
     """How long a window is; of a session, the gap after which it ends."""
     step: int
     """How far the starts of two windows are apart; of a session, its gap."""
+    of_tuples: bool = False
+    """Whether tuples are counted, and no time is looked at."""
 
     def __str__(self) -> str:
-        durations = (self.length, self.step) if self.kind is WindowKind.SLIDING else (self.length,)
-        return f"{self.kind}({', '.join(write_duration(each) for each in durations)})"
+        lengths = (self.length, self.step) if self.kind is WindowKind.SLIDING else (self.length,)
+        return f"{self.kind}({', '.join(self._written(each) for each in lengths)})"
+
+    def _written(self, length: int) -> str:
+        if not self.of_tuples:
+            return write_duration(length)
+        return "1 tuple" if length == 1 else f"{length} tuples"
 
 
 def parse_span(text: str) -> Span:
@@ -58,12 +68,27 @@ def parse_span(text: str) -> Span:
     parts = [part.strip() for part in split_top_level(match["durations"])]
     wanted = 2 if kind is WindowKind.SLIDING else 1
     if len(parts) != wanted or not all(parts):
-        needs = "its length and its step" if kind is WindowKind.SLIDING else "one duration"
+        needs = "its length and its step" if kind is WindowKind.SLIDING else "one length"
         raise TopologyError(f"'{text}': {kind} takes {needs}; write {EXAMPLES}")
-    durations = [_milliseconds(part) for part in parts]
-    if durations[-1] > durations[0]:
+    numbers = [_TUPLES.fullmatch(part) for part in parts]
+    of_tuples = any(numbers)
+    if of_tuples and kind is WindowKind.SESSION:
+        raise TopologyError(f"'{text}': a session ends with a break in time; write session(5 minutes), or "
+                            f"tumbling({parts[0]})")
+    if of_tuples and not all(numbers):
+        raise TopologyError(f"'{text}': one length counts tuples and the other time; write both in tuples, or both in "
+                            "time")
+    lengths = [_tuples(number["number"]) if number else _milliseconds(part)
+               for number, part in zip(numbers, parts, strict=True)]
+    if lengths[-1] > lengths[0]:
         raise TopologyError(f"'{text}': with a step longer than the window, tuples between two windows would be lost")
-    return Span(kind, durations[0], durations[-1])
+    return Span(kind, lengths[0], lengths[-1], of_tuples)
+
+
+def _tuples(text: str) -> int:
+    if int(text) < 1:
+        raise TopologyError(f"'{text} tuples' cannot be the length of a window: give at least one")
+    return int(text)
 
 
 def _milliseconds(text: str) -> int:
@@ -78,24 +103,45 @@ def _milliseconds(text: str) -> int:
 
 @dataclass(frozen=True)
 class Window(Operator):
-    """Put tuples together by time and key, and compute something of each window."""
+    """Put tuples together by time or number, and by key, and compute something of each window."""
 
     keyword: ClassVar[str] = "window"
     argument: ClassVar[str] = "span"
     stateful: ClassVar[bool] = True
 
-    span: Span = option("`tumbling(1 minute)`, `sliding(10 minutes, 1 minute)` or `session(5 minutes)`.", type="window")
+    span: Span = option("`tumbling(1 minute)`, `sliding(10 minutes, 1 minute)` or `session(5 minutes)`; by number, "
+                        "`tumbling(100 tuples)` or `sliding(100 tuples, 10 tuples)`.", type="window")
     on: str | None = option("The column with a tuple's time; without it, the time of its epoch.", type="string")
     lateness: float = option("How far a tuple's time may lie behind the latest seen before its window is closed.",
                              default=0.0, type="duration")
     keys: tuple[str, ...] = option("The columns that make the key; none: all tuples together.", default=(),
                                    type="columns", key="by")
     compute: tuple[str, ...] = option("What to compute of a window: `count() as clicks`, `sum(amount) as total`…",
-                                      type="expressions", required=True)
+                                      default=(), type="expressions")
+    code: str | None = option("Instead of `compute`, your own function of a window and its tuples: `module:function`.",
+                              type="code", key="custom")
+    emits: tuple[tuple[str, Schema], ...] = option("With `custom`, the schema of what the function gives.",
+                                                   default=(), type="emits")
+    arguments: FrozenOptions = option("With `custom`, keyword arguments for the function.", default=FrozenOptions(),
+                                      type="mapping", key="with")
     emit: str = option("`close`: each window once, when it is closed. `changes`: whenever an epoch has changed it.",
                        default="close", type="choice", choices=("close", "changes"))
-    late: str = option("What becomes of a tuple whose window is closed: `drop` counts it, `update` closes no window.",
-                       default="drop", type="choice", choices=("drop", "update"))
+    late: str = option("What becomes of a tuple whose windows are closed: `drop` counts it, `dead-letter` writes it to "
+                       "the dead letters, `update` closes no window.",
+                       default="drop", type="choice", choices=("drop", "update", "dead-letter"))
+
+    @property
+    def function(self) -> Custom | None:
+        """The user's own function, as an operator that is given whole windows; None where Spark computes."""
+        if self.code is None:
+            return None
+        return Custom(self.name, self.inputs, code=self.code, emits=self.emits, arguments=self.arguments,
+                      where=self.where)
+
+    @property
+    def counts_tuples(self) -> bool:
+        """Whether a window is so many tuples of a key, whenever they come."""
+        return self.span.of_tuples
 
     @property
     def closes(self) -> bool:
@@ -105,4 +151,9 @@ class Window(Operator):
     @property
     def forgets(self) -> bool:
         """Whether windows are closed at all, and what is remembered of them goes."""
-        return self.late == "drop"
+        return self.late != "update"
+
+    @property
+    def buries(self) -> bool:
+        """Whether tuples that come too late go to the dead letters."""
+        return self.late == "dead-letter"

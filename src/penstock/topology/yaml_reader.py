@@ -255,7 +255,11 @@ class _TopologyReader(NodeReader):
             self.report(where, f"operator '{name}' does not say which stream it takes", "add 'from: STREAM'")
         seen = len(self.problems)
         common = ("from", *operator_fields(Operator))
-        keyword = self._only_kind("operator", name, entries, tuple(_OPERATORS), common, where)
+        # A kind's name may be an option of another: `custom` of a window.
+        given_kinds = [kind for kind in entries if kind in _OPERATORS]
+        options = {key for kind in given_kinds for key in operator_fields(_OPERATORS[kind]) if key != kind}
+        kinds = tuple(kind for kind in _OPERATORS if kind not in options)
+        keyword = self._only_kind("operator", name, entries, kinds, common, where)
         operator = _OPERATORS[keyword] if keyword else Operator
         settable = operator_fields(operator)
         if keyword:

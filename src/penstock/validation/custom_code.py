@@ -9,8 +9,9 @@ from typing import Any
 from penstock.errors import TopologyError
 from penstock.topology.bolt import Bolt
 from penstock.topology.code import load_user_object
-from penstock.topology.model import Custom, Topology
+from penstock.topology.model import Custom, Topology, own_function
 from penstock.topology.problems import Problem, suggest
+from penstock.topology.window import Window
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _KEYWORD = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -18,8 +19,9 @@ _KEYWORD = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYW
 
 def check_custom_code(topology: Topology) -> Iterator[Problem]:
     """Import the code of every custom operator and see whether its signature fits. Calls none of it."""
-    for operator in topology.operators:
-        if not isinstance(operator, Custom):
+    for node in topology.operators:
+        operator = own_function(node)
+        if operator is None:
             continue
         subject = f"operator '{operator.name}'"
         if not operator.emits:
@@ -30,7 +32,9 @@ def check_custom_code(topology: Topology) -> Iterator[Problem]:
                           "write `custom: module:function`")
             continue
         try:
-            complaints = [*_misfits(operator, topology), *_ack_misfits(operator, topology)]
+            of_window = isinstance(node, Window)
+            complaints = [*(_window_misfits if of_window else _misfits)(operator, topology)]
+            complaints += [] if of_window else _ack_misfits(operator, topology)
         except TopologyError as error:
             complaints = [(str(error), "")]
         for message, hint in complaints:
@@ -50,6 +54,16 @@ def _misfits(operator: Custom, topology: Topology) -> Iterator[tuple[str, str]]:
         yield from _call_misfits(found, operator.code, operator.arguments, bound=_takes_self(owner, method))
     else:
         yield from _call_misfits(found, operator.code, operator.arguments)
+
+
+def _window_misfits(operator: Custom, topology: Topology) -> Iterator[tuple[str, str]]:
+    """What keeps `function(window, tuples, **arguments)` from being called."""
+    found = load_user_object(operator.code, topology.folder)
+    if inspect.isclass(found) or not callable(found):
+        kind = "a class" if inspect.isclass(found) else _a(type(found).__name__)
+        yield f"'{operator.code}' is {kind}, not a function", "write def name(window, tuples): …"
+        return
+    yield from _call_misfits(found, operator.code, operator.arguments, given=("the window", "its tuples"))
 
 
 def _bolt_misfits(bolt: type, operator: Custom) -> Iterator[tuple[str, str]]:
@@ -105,9 +119,10 @@ def _constructor_misfits(owner: type) -> Iterator[tuple[str, str]]:
 
 
 def _call_misfits(
-    function: Callable[..., Any], name: str, arguments: Iterable[str], bound: bool = False
+    function: Callable[..., Any], name: str, arguments: Iterable[str], bound: bool = False,
+    given: tuple[str, ...] = ("the tuple",)
 ) -> Iterator[tuple[str, str]]:
-    """What keeps `function(tuple, **arguments)` from being called."""
+    """What keeps `function(tuple, **arguments)` from being called; `given` is what it gets besides `arguments`."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         yield f"'{name}' is async", "make it an ordinary function"
     signature = _signature(function)
@@ -116,10 +131,12 @@ def _call_misfits(
     parameters = list(signature.parameters.values())[int(bound):]
     takes_any = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
     positional = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
-    if not positional and not takes_any:
-        yield f"'{name}' takes no argument, and is called with the tuple", "add one"
+    if len(positional) < len(given) and not takes_any:
+        takes = f"{len(positional)}" if positional else "no"
+        yield (f"'{name}' takes {takes} argument, and is called with {' and '.join(given)}",
+               "add one" if len(given) - len(positional) == 1 else "add both")
         return
-    yield from _argument_misfits(function, name, arguments, skip=int(bound) + (1 if positional else 0),
+    yield from _argument_misfits(function, name, arguments, skip=int(bound) + min(len(positional), len(given)),
                                  provided=("context",))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from penstock.errors import TopologyError
 from penstock.topology.aggregates import Aggregate, parse_aggregate
+from penstock.topology.model import DEFAULT_PORT
 from penstock.topology.schema import Field, Schema
-from penstock.topology.window import WINDOW_END, WINDOW_START, Window
+from penstock.topology.window import WINDOW_END, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, Window
 from penstock.validation.types import NUMERIC, UNKNOWN, family, find_column
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
@@ -14,16 +15,24 @@ _FRACTION = ("float", "double")
 
 def window_schema(window: Window, read: Schema | None) -> Schema | None:
     """The keys, the bounds of the window, and what is computed; None where something of that cannot be read."""
+    if window.code is not None:
+        return dict(window.emits).get(DEFAULT_PORT)
     try:
         aggregates = [parse_aggregate(text) for text in window.compute or ()]
     except TopologyError:
         return None
     return Schema((
         *(_key(name, read) for name in window.keys),
-        Field(WINDOW_START, "timestamp"),
-        Field(WINDOW_END, "timestamp"),
+        *(Field(name, kind) for name, kind in bounds_of(window).items()),
         *(Field(each.name, _type(each, read)) for each in aggregates),
     ))
+
+
+def bounds_of(window: Window) -> dict[str, str]:
+    """The columns that say where a window begins and ends, with their types."""
+    if window.counts_tuples:
+        return {WINDOW_FIRST: "bigint", WINDOW_LAST: "bigint"}
+    return {WINDOW_START: "timestamp", WINDOW_END: "timestamp"}
 
 
 def _key(name: str, read: Schema | None) -> Field:

@@ -7,18 +7,22 @@ from collections.abc import Iterator
 from penstock.errors import TopologyError
 from penstock.topology.aggregates import Aggregate, parse_aggregate
 from penstock.topology.lineage import lineage_of, windows_of
-from penstock.topology.model import Count, Operator, Topology
+from penstock.topology.model import DEFAULT_PORT, Count, Operator, Topology
 from penstock.topology.problems import Problem
 from penstock.topology.schema import Schema
-from penstock.topology.window import WINDOW_END, WINDOW_START, Window, WindowKind
+from penstock.topology.window import WINDOW_END, Window, WindowKind
 from penstock.validation.columns import unknown_column
 from penstock.validation.expression_types import type_of
 from penstock.validation.expressions import read_expression
+from penstock.validation.keyed import NOT_FOR_KEYS
 from penstock.validation.schemas import Schemas, input_schema
 from penstock.validation.types import family, find_column
+from penstock.validation.window_schemas import bounds_of
 
 LONGEST = 10 * 366 * 86_400_000
 """The longest window in milliseconds; what is longer is a slip of the finger."""
+MOST_TUPLES = 1_000_000
+"""The most tuples of a window that counts them, all of which are remembered until it is full."""
 MOST_OVERLAPPING = 1000
 """So many windows may share a tuple, which Spark copies into each of them."""
 
@@ -28,12 +32,13 @@ _IN_ORDER = ("min", "max", "first", "last", "collect", "top")
 
 def check_windows(topology: Topology, schemas: Schemas) -> Iterator[Problem]:
     """Everything wrong with windows that is sure without asking Spark."""
-    for window in windows_of(topology):
+    for window in (operator for operator in topology.operators if isinstance(operator, Window)):
         read = input_schema(window, schemas)
+        by_time = () if window.counts_tuples else (*_check_time(window, read), *_check_emission(window))
         yield from dict.fromkeys((
             *_check_span(window),
-            *_check_time(window, read),
-            *_check_emission(window),
+            *by_time,
+            *(_check_counting(window, read) if window.counts_tuples else ()),
             *_check_compute(window, read),
             *_check_chain(window, topology),
         ))
@@ -42,11 +47,29 @@ def check_windows(topology: Topology, schemas: Schemas) -> Iterator[Problem]:
 
 def _check_span(window: Window) -> Iterator[Problem]:
     span = window.span
-    if span.length > LONGEST:
+    if span.of_tuples and span.length > MOST_TUPLES:
+        yield _problem(window, f"a window of {span} remembers so many tuples of each key",
+                       f"give at most {MOST_TUPLES:,} tuples, or use a window of time")
+    elif not span.of_tuples and span.length > LONGEST:
         yield _problem(window, f"a window of {span} is absurd", "give at most ten years")
     elif span.kind is WindowKind.SLIDING and span.length / span.step > MOST_OVERLAPPING:
         yield _problem(window, f"with {span} every tuple is in {span.length // span.step:,} windows",
                        f"take a longer step: at most {MOST_OVERLAPPING:,} windows may overlap")
+
+
+def _check_counting(window: Window, read: Schema | None) -> Iterator[Problem]:
+    """What has no meaning where tuples are counted."""
+    given = {"on": window.on, "lateness": window.lateness, "late": window.late != "drop"}
+    for name in (name for name, value in given.items() if value):
+        yield _problem(window, f"`{name}` has no meaning for {window.span}, which counts tuples as they are read",
+                       "remove it, or use a window of time")
+    if window.emit != "close":
+        yield _problem(window, f"{window.span} is emitted once, when it is full", f"remove `emit: {window.emit}`")
+    for name in window.keys:
+        column = find_column(read, name) if read is not None else None
+        if column is not None and column.type.startswith(NOT_FOR_KEYS):
+            yield _problem(window, f"column '{column.name}' is {column.type}, which makes no key of tuples that are "
+                                   "counted", "cast it in a select before it, or choose another column")
 
 
 def _check_time(window: Window, read: Schema | None) -> Iterator[Problem]:
@@ -71,15 +94,25 @@ def _check_emission(window: Window) -> Iterator[Problem]:
     if window.span.kind is WindowKind.SESSION and not window.closes:
         yield _problem(window, "a session can only be emitted when it is closed: tuples may still join two into one",
                        "remove `emit: changes`, or use a tumbling window")
+    if window.buries and window.on is None:
+        yield _problem(window, "`late: dead-letter` has no meaning without `on`: no tuple is behind the time of its "
+                               "own epoch", "remove it, or say with `on` where a tuple's time stands")
     if window.late == "update" and window.closes:
         yield _problem(window, "a window that is emitted once, when it is closed, cannot be updated by late tuples",
                        "add `emit: changes`, or give more `lateness`")
 
 
 def _check_compute(window: Window, read: Schema | None) -> Iterator[Problem]:
+    if window.code is not None:
+        yield from _check_function(window, read)
+        return
+    for name, value in (("emits", window.emits), ("with", window.arguments)):
+        if value:
+            yield _problem(window, f"`{name}` belongs to a function of your own, and there is none",
+                           "remove it, or write `custom: module:function` instead of `compute`")
     if not window.compute:
         yield _problem(window, "what to compute of each window is missing", "add for example `compute: count() as n`")
-    names = [*window.keys, WINDOW_START, WINDOW_END]
+    names = [*window.keys, *bounds_of(window)]
     for text in window.compute or ():
         try:
             aggregate = parse_aggregate(text)
@@ -95,6 +128,20 @@ def _check_compute(window: Window, read: Schema | None) -> Iterator[Problem]:
     for name in dict.fromkeys(name for name in lowered if lowered.count(name) > 1):
         yield _problem(window, f"its result would have two columns '{name}'",
                        "rename one with `as`, or a key with a select before it")
+
+
+def _check_function(window: Window, read: Schema | None) -> Iterator[Problem]:
+    """A function in place of `compute`; whether it can be called is looked at with the other custom code."""
+    if window.compute:
+        yield _problem(window, "it has `compute` and `custom`: what comes out is what one of them gives",
+                       "keep one; the function can compute all of it")
+    for field in read.fields if read is not None else ():
+        if any(kind in field.type for kind in ("map<", "variant")):
+            yield _problem(window, f"column '{field.name}' is {field.type}, and with it tuples cannot be put in order",
+                           f"make it text with a select before it: to_json({field.name}) as {field.name}")
+    if window.emits and [port for port, _ in window.emits] != [DEFAULT_PORT]:
+        yield _problem(window, "its function has one output, and `emits` names ports",
+                       "write one schema: `emits: \"user string, total double\"`")
 
 
 def _check_value(window: Window, text: str, aggregate: Aggregate, read: Schema | None) -> Iterator[Problem]:
@@ -114,7 +161,12 @@ def _check_value(window: Window, text: str, aggregate: Aggregate, read: Schema |
 def _check_chain(window: Window, topology: Topology) -> Iterator[Problem]:
     """A window over windows: it must go by their ends, and they must be closed."""
     lineage = lineage_of(topology, window)
+    if window.counts_tuples:
+        return
     if not lineage.windows:
+        if window.buries and lineage.joins:
+            yield _problem(window, f"it reads join '{lineage.joins[0].name}', and what a join lets through is never "
+                                   "late", "remove `late: dead-letter`")
         return
     names = ", ".join(f"'{before.name}'" for before in lineage.windows)
     changing = next((before for before in lineage.windows if not before.closes), None)
@@ -130,6 +182,9 @@ def _check_chain(window: Window, topology: Topology) -> Iterator[Problem]:
                        f"write `on: {WINDOW_END}`")
     elif window.lateness:
         yield _problem(window, f"it reads {names}, which has waited for late tuples already", "remove `lateness`")
+    elif window.buries:
+        yield _problem(window, f"it reads {names}, and of these none is late",
+                       f"give `late: dead-letter` to {names}")
 
 
 def _check_output_mode(topology: Topology) -> Iterator[Problem]:

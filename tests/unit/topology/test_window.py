@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from penstock import Topology
 from penstock.errors import TopologyError
 from penstock.topology.durations import parse_duration, write_duration
 from penstock.topology.window import Span, Window, WindowKind, parse_span
+from penstock.topology.yaml_writer import write_topology
 
 
 @pytest.mark.parametrize(("text", "span", "written"), [
@@ -14,6 +17,8 @@ from penstock.topology.window import Span, Window, WindowKind, parse_span
     ("session(1.5 hours)", Span(WindowKind.SESSION, 5_400_000, 5_400_000), "session(90m)"),
     ("tumbling(2 days)", Span(WindowKind.TUMBLING, 172_800_000, 172_800_000), "tumbling(2d)"),
     ("tumbling(0.25)", Span(WindowKind.TUMBLING, 250, 250), "tumbling(250ms)"),
+    ("tumbling(1 tuple)", Span(WindowKind.TUMBLING, 1, 1, True), "tumbling(1 tuple)"),
+    ("sliding(100 Tuples,10 tuples)", Span(WindowKind.SLIDING, 100, 10, True), "sliding(100 tuples, 10 tuples)"),
 ])
 def test_a_window_is_read_and_written_back_as_the_same(text: str, span: Span, written: str) -> None:
     assert parse_span(text) == span
@@ -26,11 +31,16 @@ def test_a_window_is_read_and_written_back_as_the_same(text: str, span: Span, wr
     ("sliding(10 minutes", "'sliding(10 minutes' is not a window; put it in quotes"),
     ("tumblin(1 minute)", "unknown window 'tumblin': did you mean 'tumbling'?"),
     ("count(5)", "unknown window 'count': write tumbling"),
-    ("tumbling()", "tumbling takes one duration"),
-    ("tumbling(1m, 1m)", "tumbling takes one duration"),
+    ("tumbling()", "tumbling takes one length"),
+    ("tumbling(1m, 1m)", "tumbling takes one length"),
     ("sliding(1m)", "sliding takes its length and its step"),
     ("sliding(1m, 2m)", "with a step longer than the window"),
     ("session(soon)", "'soon' is not a duration"),
+    ("session(5 tuples)", "a session ends with a break in time; write session(5 minutes), or tumbling(5 tuples)"),
+    ("sliding(1m, 5 tuples)", "write both in tuples, or both in time"),
+    ("tumbling(0 tuples)", "'0 tuples' cannot be the length of a window"),
+    ("tumbling(1.5 tuples)", "'1.5 tuples' is not a duration"),
+    ("sliding(10 tuples, 11 tuples)", "with a step longer than the window"),
     ("session(0s)", "'0s' cannot be the length of a window"),
     ("session(0.1ms)", "'0.1ms' cannot be the length of a window"),
 ])
@@ -44,6 +54,15 @@ def test_durations_have_short_and_long_units() -> None:
     assert [parse_duration(text) for text in ("2min", "2 minutes", "1 hour", "3d", "5 ms", "5", "5 weeks")] == [
         120, 120, 3600, 259_200, 0.005, None, None]
     assert [write_duration(each) for each in (86_400_000, 90_000, 1500)] == ["1d", "90s", "1500ms"]
+
+
+def test_a_function_of_a_window_reads_back_as_it_is_written(read: Any) -> None:
+    stream = Topology("t").source("clicks", file="clicks.csv", schema="user string, at timestamp")
+    topology = stream.window("sliding(9 tuples, 3 tuples)", by="user", custom="own:visits", emits="user string, n int",
+                             with_={"least": 2}, name="visits").sink("out", memory=True)
+    written = write_topology(topology)
+    assert 'window: "sliding(9 tuples, 3 tuples)", by: user, custom: "own:visits"' in written
+    assert read(written) == (topology, [])
 
 
 def test_the_builder_makes_a_window() -> None:

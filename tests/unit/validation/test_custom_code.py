@@ -7,6 +7,7 @@ import pytest
 
 from penstock.topology.model import Custom, FrozenOptions, StreamRef, Topology
 from penstock.topology.schema import parse_schema
+from penstock.topology.window import Window, parse_span
 from penstock.validation.custom_code import check_custom_code
 
 CODE = '''
@@ -81,6 +82,22 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "usercode.py").write_text(CODE)
     (tmp_path / "broken.py").write_text("1 / 0\n")
     return tmp_path
+
+
+@pytest.mark.parametrize(("name", "arguments", "said"), [
+    ("two_tuples", {}, []),
+    ("anything", {"a": 1}, []),
+    ("plain", {}, ["'usercode:plain' takes 1 argument, and is called with the window and its tuples"]),
+    ("no_argument", {}, ["'usercode:no_argument' takes no argument, and is called with the window and its tuples"]),
+    ("Splitter", {}, ["'usercode:Splitter' is a class, not a function"]),
+])
+def test_a_function_of_a_window_is_called_with_the_window_and_its_tuples(
+    folder: Path, name: str, arguments: dict[str, Any], said: list[str]
+) -> None:
+    window = Window("w", (StreamRef("in"),), span=parse_span("tumbling(9 tuples)"), code=f"usercode:{name}",
+                    emits=(("", parse_schema("x int")),), arguments=FrozenOptions(arguments))
+    problems = check_custom_code(Topology("t", operators=(window,), folder=folder))
+    assert [problem.message.removeprefix("operator 'w': ") for problem in problems] == said
 
 
 def messages(folder: Path, code: str, emits: bool = True, **arguments: Any) -> list[str]:

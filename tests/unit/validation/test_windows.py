@@ -13,6 +13,8 @@ from penstock.validation.windows import check_windows
 
 SCHEMA = "user string, at timestamp, day date, sent bigint, amount double, pages map<string,int>, price decimal(10,2)"
 
+EMITS = (("", parse_schema("user string, n int")),)
+
 
 def window(name: str = "w", read: str = "clicks", span: str = "tumbling(1 minute)", **options: Any) -> Window:
     given = {"on": "at", "compute": ("count() as n",), **options}
@@ -37,6 +39,9 @@ def message(*operators: Operator) -> str:
 @pytest.mark.parametrize("options", [
     {}, {"on": "day"}, {"on": None}, {"span": "sliding(10 minutes, 1 minute)"}, {"span": "session(5 minutes)"},
     {"keys": ("user",), "lateness": 30.0}, {"emit": "changes"}, {"emit": "changes", "late": "update"},
+    {"late": "dead-letter"}, {"late": "dead-letter", "emit": "changes"},
+    {"span": "tumbling(100 tuples)", "on": None},
+    {"span": "sliding(9 tuples, 3 tuples)", "on": None, "keys": ("user",)},
     {"compute": ("sum(amount * 2) as total", "top(3, amount) as best", "percentile(sent, 0.5) as p",
                  "collect(user) as users", "first(at) as began", "count(user) as users_named")},
 ])
@@ -54,6 +59,15 @@ def test_a_window_that_can_be_run_has_no_problems(options: dict[str, Any]) -> No
     ({"span": "sliding(1 hour, 1s)"}, "every tuple is in 3,600 windows"),
     ({"span": "session(5s)", "emit": "changes"}, "a session can only be emitted when it is closed"),
     ({"late": "update"}, "cannot be updated by late tuples; add `emit: changes`"),
+    ({"on": None, "late": "dead-letter"}, "`late: dead-letter` has no meaning without `on`"),
+    ({"span": "tumbling(9 tuples)"}, "`on` has no meaning for tumbling(9 tuples)"),
+    ({"span": "tumbling(9 tuples)", "on": None, "lateness": 5.0}, "`lateness` has no meaning for tumbling(9 tuples)"),
+    ({"span": "tumbling(9 tuples)", "on": None, "late": "dead-letter"}, "`late` has no meaning for tumbling(9 tuples)"),
+    ({"span": "tumbling(9 tuples)", "on": None, "emit": "changes"}, "is emitted once, when it is full; remove `emit"),
+    ({"span": "tumbling(9 tuples)", "on": None, "keys": ("amount",)}, "'amount' is double, which makes no key"),
+    ({"span": "tumbling(2000000 tuples)", "on": None}, "give at most 1,000,000 tuples"),
+    ({"span": "sliding(5000 tuples, 1 tuple)", "on": None}, "every tuple is in 5,000 windows"),
+    ({"span": "tumbling(9 tuples)", "on": None, "compute": ("count() as window_last",)}, "two columns 'window_last'"),
     ({"compute": None}, "what to compute of each window is missing"),
     ({"compute": ("sum(amuont) as total",)}, "no column 'amuont'"),
     ({"compute": ("sum(user) as total",)}, "sum needs numbers, and 'user' is string"),
@@ -77,6 +91,37 @@ def test_a_window_over_windows_goes_by_their_end() -> None:
     assert "write `on: window_end`" in message(first, window("per_hour", "per_minute", on=None))
     waiting = window("per_hour", "per_minute", on="window_end", lateness=5.0)
     assert "has waited for late tuples already" in message(first, waiting)
+    burying = window("per_hour", "per_minute", on="window_end", late="dead-letter")
+    assert "none is late; give `late: dead-letter` to 'per_minute'" in message(first, burying)
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    ({"code": "m:f", "emits": EMITS}, "it has `compute` and `custom`"),
+    ({"emits": EMITS}, "`emits` belongs to a function of your own"),
+    ({"arguments": FrozenOptions(a=1)}, "`with` belongs to a function of your own"),
+    ({"code": "m:f", "compute": (), "emits": (("left", parse_schema("n int")),)}, "`emits` names ports"),
+])
+def test_a_function_takes_the_place_of_compute(options: dict[str, Any], expected: str) -> None:
+    without_maps = Select("plain", (StreamRef("clicks"),), columns=("user", "at"))
+    assert expected in message(without_maps, window(read="plain", **options))
+
+
+def test_tuples_with_a_map_cannot_be_given_to_a_function() -> None:
+    text = message(window(code="m:f", compute=(), emits=EMITS))
+    assert "column 'pages' is map<string,int>" in text
+    assert "to_json(pages) as pages" in text
+
+
+def test_what_a_function_gives_is_what_it_emits() -> None:
+    whole = topology(window(code="m:f", compute=(), emits=EMITS))
+    assert stream_schemas(whole)[StreamRef("w")] == EMITS[0][1]
+
+
+def test_a_window_of_tuples_goes_with_all_others() -> None:
+    counting = window("ten", span="tumbling(10 tuples)", on=None)
+    assert problems(counting, window("closing")) == []
+    assert problems(counting, window("changing", emit="changes"), Count("n", (StreamRef("clicks"),))) == []
+    assert problems(window("closing"), window("last", "closing", "tumbling(10 tuples)", on=None)) == []
 
 
 def test_a_window_over_windows_that_change_would_count_them_again() -> None:
