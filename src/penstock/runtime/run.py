@@ -6,8 +6,7 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from penstock.runtime.metrics import OperatorCounts
 from penstock.runtime.plain_words import full_disk_in_plain_words, in_user_terms, is_about_state, jvm_gone
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.rescale_request import forget_old_requests
+from penstock.runtime.run_settings import Outcome, RunSettings
 from penstock.runtime.snapshots import epoch_of_batch
 from penstock.runtime.state_files import can_go_back
 from penstock.runtime.state_folder import StateFolder
@@ -51,7 +51,6 @@ from penstock.spark.session import (
     CHANGELOGS,
     SessionSettings,
     cores_of,
-    default_master,
     prepare_workers,
     start_session,
 )
@@ -63,39 +62,11 @@ from penstock.topology.dead_letters import buries, dead_letter_sink
 from penstock.topology.lineage import may_be_late, watching_operators, windows_of
 from penstock.topology.model import Topology
 
+__all__ = ["Outcome", "Run", "RunSettings", "run_topology"]
+
 _POLL_SECONDS = 0.05
 _MOST_REWINDS = 3
 """How many epochs a run goes back when their state cannot be read, before it asks the user."""
-
-
-@dataclass(frozen=True)
-class RunSettings:
-    """How to run a topology; the topology itself says what."""
-
-    master: str = field(default_factory=default_master)
-    state: Path | None = None
-    """Where to keep state; by default `.penstock/<topology>` beside the topology's file."""
-    fresh: bool = False
-    """Forget an interrupted run instead of going on from it."""
-    coordinator: str | None = None
-    """Where the epoch log is kept: `zookeeper://host:port/root`. By default a file in the state folder."""
-    scratch: Path | None = None
-    """For rehearsals: the folder into which all sinks write instead."""
-    replica: str | None = None
-    """Its name among the replicas of the topology, when it is one of several: then siblings write to the same sinks,
-    and whoever started them has made the sinks ready."""
-    metrics: bool = True
-    memory: str = "1g"
-    spark: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended."""
-
-    ended: bool
-    """True at the end of bounded input, False when it was stopped."""
-    progress: Snapshot
 
 
 class Run:
