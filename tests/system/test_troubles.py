@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.chaos.small_disk import small_disk
+from penstock.coordination.base import SESSION_TTL_SECONDS
 
 from ..own_mounts import with_own_mounts
 from ..servers.zookeeper import ZookeeperServer
 from .readings import EPOCHS, TOPOLOGY, Output, Project, readings
 
-OUTAGE_SECONDS = 10.0
+OUTAGE_SECONDS = SESSION_TTL_SECONDS + 2
+"""Longer than anybody's session lives."""
 
 WITH_DATABASE = TOPOLOGY.replace("{from: odd, file: out/odd.jsonl}", '{from: odd, sql: "sqlite:///odd.db", table: odd}')
 
@@ -56,64 +58,51 @@ def refuses(project: Project, *said: str) -> None:
 # -- sources ----------------------------------------------------------------------------------------
 
 
-def test_a_source_file_that_shrank_or_was_replaced_is_refused_until_it_is_put_back(
-    project: Project, undisturbed: Output
+def test_a_source_file_that_shrank_was_replaced_or_disappeared_is_missed_until_it_is_put_back(
+    stopped: Project, undisturbed: Output
 ) -> None:
-    project.stop_after(5)
-    whole = project.input.read_text()
-    project.input.write_text(whole[: len(whole) // 20])
-    refuses(project, f"readings: {project.input} shrank: it was read up to", "put it back", "--fresh")
-    project.input.write_text(readings(first=1))
-    refuses(project, f"readings: {project.input} was replaced: what is in it up to", "put it back", "--fresh")
-    project.input.write_text(whole)
-    goes_on_to_the_end(project, undisturbed)
-
-
-def test_a_source_file_that_disappears_in_mid_run_ends_it_until_it_is_put_back(
-    project: Project, undisturbed: Output
-) -> None:
-    away = project.folder / "away"
-    with project.running() as run:
-        run.until_epoch(4)
-        project.input.rename(away)
+    whole = stopped.input.read_text()
+    stopped.input.write_text(whole[: len(whole) // 20])
+    refuses(stopped, f"readings: {stopped.input} shrank: it was read up to", "put it back", "--fresh")
+    stopped.input.write_text(readings(first=1))
+    refuses(stopped, f"readings: {stopped.input} was replaced: what is in it up to", "put it back", "--fresh")
+    stopped.input.write_text(whole)
+    away = stopped.folder / "away"
+    with stopped.running() as run:
+        run.until_epoch(stopped.epoch + 4)
+        stopped.input.rename(away)
         assert run.finish() == 1
-        assert f"readings: {project.input} disappeared; put it back" in run.errors
+        assert f"readings: {stopped.input} disappeared; put it back" in run.errors
         assert "--fresh" in run.errors
         assert "Traceback" not in run.errors
-    away.rename(project.input)
-    goes_on_to_the_end(project, undisturbed)
+    away.rename(stopped.input)
+    goes_on_to_the_end(stopped, undisturbed)
 
 
 # -- the coordinator --------------------------------------------------------------------------------
 
 
 def test_a_zookeeper_that_is_not_there_is_named_and_one_that_is_lost_is_waited_for(
-    tmp_path: Path, project: Project, undisturbed: Output
+    tmp_path: Path, project: Project, undisturbed: Output, zookeeper: ZookeeperServer
 ) -> None:
-    server = ZookeeperServer(tmp_path / "zookeeper")
-    address = f"--coordinator=zookeeper://{server.hosts}/penstock"
+    nowhere = ZookeeperServer(tmp_path / "never-started")
     began = time.monotonic()
-    absent = project.run(address)
+    absent = project.run(f"--coordinator=zookeeper://{nowhere.hosts}/troubles")
     assert time.monotonic() - began < 30
     assert absent.returncode == 1
-    assert f"no ZooKeeper server answers at {server.hosts}" in absent.stderr
+    assert f"no ZooKeeper server answers at {nowhere.hosts}" in absent.stderr
     assert "start one there" in absent.stderr
     assert "starting Spark" not in absent.stderr
-    try:
-        server.start()
-        with project.running(address) as run:
-            run.until_epoch(4)
-            server.kill()
+    with project.running(f"--coordinator=zookeeper://{zookeeper.hosts}/troubles") as run:
+        run.until_epoch(4)
+        with zookeeper.away():
             lost = time.monotonic()
             run.until(lambda: "ZooKeeper" in str(run.events()[-1].get("waiting")))
             cut = project.epoch
             time.sleep(max(0.0, lost + OUTAGE_SECONDS - time.monotonic()))
             assert project.epoch == cut
-            server.start()
-            assert run.finish() == 0, run.errors
-            assert run.events()[-1]["waiting"] is None
-    finally:
-        server.kill()
+        assert run.finish() == 0, run.errors
+        assert run.events()[-1]["waiting"] is None
     assert project.epoch == EPOCHS
     assert project.output() == undisturbed
 
