@@ -54,6 +54,7 @@ class LiveRescale:
     def leave_to_command(self) -> None:
         """Reply that the run stops: the command that asked does it then."""
         assert self._request is not None
+        self._say("stopping after this epoch, so that the state can be divided")
         reply(self._state, self._request, Reply("waiting for the run to stop at the end of its epoch", stops=True))
         self._request = None
 

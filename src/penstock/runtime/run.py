@@ -358,9 +358,10 @@ class Run:
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         rows, run_epoch = self._delivery(spark)
         self._counts = OperatorCounts(self.plan, self.progress, self.settings.replica is not None)
+        self._listening = self._resources.enter_context(contextlib.ExitStack())
         if self.settings.metrics and self._counts.needed:
             spark.streams.addListener(self._counts)
-            self._resources.callback(spark.streams.removeListener, self._counts)
+            self._listening.callback(spark.streams.removeListener, self._counts)
         self._committer = Committer(
             self.topology.delivery,
             self.state,
@@ -411,15 +412,13 @@ class Run:
         if self.settings.master.startswith("local") and len(self._spark.streams.active) == 1:
             self._signals.want_stop()
         else:
-            self._say("stopping after this epoch, so that the state can be divided")
             self._rescale.leave_to_command()
             self.stop()
 
     def _goes_on_rescaled(self) -> bool:
-        """Divide the state between two epochs; whether the run goes on: somebody may have stopped it meanwhile."""
+        """Divide the state, unless the last epoch is done by now; False when somebody has stopped the run meanwhile."""
         self._committer.retire()
         if self._committer.finished_batch is not None:
-            # The epoch that was waited for was the last: the run ends by itself.
             return True
         try:
             self._end_query()
@@ -437,7 +436,7 @@ class Run:
         if self.settings.metrics:
             self._counts.settle(self._committer.last_batch)
         self._query.stop()
-        self._spark.streams.removeListener(self._counts)
+        self._listening.close()
         before, self._id = self._signals, uuid.uuid4().hex
         self._signals = Signals(self.state.path, self._id)
         before.clear()
@@ -452,7 +451,7 @@ class Run:
             return False
         self._rewinds += 1
         self._say(f"the state after epoch {epoch} cannot be read: that epoch is done again from the epoch log")
-        self._spark.streams.removeListener(self._counts)
+        self._listening.close()
         self._query = self._start_query(self._spark)
         return True
 
