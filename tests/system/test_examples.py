@@ -153,6 +153,9 @@ def test_the_example_sessions(example: Any, penstock: Any) -> None:
         ("ann", "08:00", 4, ["/", "/shoes", "/shoes/red", "/basket"]), ("ann", "08:26", 1, ["/"]),
         ("bob", "08:00", 2, ["/", "/hats"]), ("bob", "08:12", 2, ["/", "/basket"]), ("cem", "08:20", 1, ["/"])]
     assert sorted(json.loads(line)["user"] for line in done.stdout.splitlines()) == ["ann", "bob"]
+    paths = sorted((row["user"], row["path"], row["seconds"]) for row in json_lines(folder / "out/paths.jsonl"))
+    assert paths == [("ann", "/", 0), ("ann", "/ → /shoes → /shoes/red → /basket", 240), ("bob", "/ → /basket", 45),
+                     ("bob", "/ → /hats", 145), ("cem", "/", 0)]
     tested = penstock("test", str(folder))
     assert tested.returncode == 0, tested.stdout
 
