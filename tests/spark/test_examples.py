@@ -129,6 +129,9 @@ def test_the_example_sessions(tmp_path: Path, spark: SparkSession) -> None:
         ("ann", "08:00", 4, ["/", "/shoes", "/shoes/red", "/basket"]), ("ann", "08:26", 1, ["/"]),
         ("bob", "08:00", 2, ["/", "/hats"]), ("bob", "08:12", 2, ["/", "/basket"]), ("cem", "08:20", 1, ["/"])]
     assert sorted(row["user"] for row in done.shown) == ["ann", "bob"]
+    paths = sorted((row["user"], row["path"], row["seconds"]) for row in done.lines("paths.jsonl"))
+    assert paths == [("ann", "/", 0), ("ann", "/ → /shoes → /shoes/red → /basket", 240), ("bob", "/ → /basket", 45),
+                     ("bob", "/ → /hats", 145), ("cem", "/", 0)]
 
 
 def test_the_example_trending(tmp_path: Path, spark: SparkSession) -> None:

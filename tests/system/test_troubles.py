@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.chaos.small_disk import small_disk
-from penstock.coordination.base import SESSION_TTL_SECONDS
 
 from ..own_mounts import with_own_mounts
 from ..servers.zookeeper import ZookeeperServer
 from .readings import EPOCHS, TOPOLOGY, Output, Project, readings
 
-OUTAGE_SECONDS = SESSION_TTL_SECONDS + 2
+OUTAGE_SECONDS = 10.0
 """Longer than anybody's session lives."""
 
 WITH_DATABASE = TOPOLOGY.replace("{from: odd, file: out/odd.jsonl}", '{from: odd, sql: "sqlite:///odd.db", table: odd}')
