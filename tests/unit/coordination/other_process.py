@@ -11,10 +11,13 @@ All but the last two go on until their input ends.
 from __future__ import annotations
 
 import sys
+import threading
 
 from penstock.coordination.base import Coordinator
 from penstock.coordination.election import Election
 from penstock.coordination.opening import open_coordinator
+
+_SPEAKING = threading.Lock()
 
 
 def increment(coordinator: Coordinator, key: str) -> None:
@@ -26,7 +29,9 @@ def increment(coordinator: Coordinator, key: str) -> None:
 
 
 def say(text: str) -> None:
-    print(text, flush=True)
+    # Two threads speak here, and `print` writes the end of a line by itself.
+    with _SPEAKING:
+        print(text, flush=True)
 
 
 def main(url: str, ttl: str, verb: str, name: str, detail: str) -> None:
