@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from typing import Any, Protocol
 
 from rich.console import Group, RenderableType
@@ -16,9 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.screen import err, out
+from penstock.cli.status import replica_table
 from penstock.connectors.console import EpochRows, as_json_line, as_rich_table
 from penstock.connectors.memory import rows_of
+from penstock.replication.lifecycle import Phase, safety
+from penstock.replication.views import ReplicaView
 from penstock.runtime.progress import Snapshot
+from penstock.runtime.run import Outcome
 from penstock.runtime.tally import Line
 from penstock.topology.model import Topology
 
@@ -37,6 +42,9 @@ class Display(AbstractContextManager["Display"], Protocol):
     def rows(self, rows: EpochRows) -> None:
         """What a console sink received."""
 
+    def replicas(self, views: list[ReplicaView]) -> None:
+        """How the replicas are, when there are several; called many times a second."""
+
     def end(self, snapshot: Snapshot, how: str) -> None:
         """The run is over."""
 
@@ -49,6 +57,7 @@ class LiveDisplay:
         self._lines = lines
         self._what = "checking"
         self._rates = Rates()
+        self._views: list[ReplicaView] = []
         self._live = Live(Spinner("dots", "checking"), console=err, refresh_per_second=8, transient=True)
         self._began = time.monotonic()
 
@@ -72,6 +81,9 @@ class LiveDisplay:
 
     def rows(self, rows: EpochRows) -> None:
         out.print(as_rich_table(rows))
+
+    def replicas(self, views: list[ReplicaView]) -> None:
+        self._views = views
 
     def end(self, snapshot: Snapshot, how: str) -> None:
         self._live.update(Text(""))
@@ -102,13 +114,15 @@ class LiveDisplay:
             f"   epoch {snapshot.epoch:,}   {snapshot.last_epoch_ms:,.0f} ms   lag {snapshot.backlog:,}",
             f"   {snapshot.seconds:,.1f} s",
         )
-        notes = [Text(f"waiting: {snapshot.waiting}", style="yellow")] if snapshot.waiting else []
+        notes: list[RenderableType] = [Text(f"waiting: {snapshot.waiting}", style="yellow")] if snapshot.waiting else []
         if snapshot.lost:
             notes.append(Text(f"{snapshot.lost:,} tuples of interrupted epochs were skipped", style="yellow"))
         if snapshot.retried:
             notes.append(Text(f"{snapshot.retried:,} times a tuple failed and was put off for later", style="yellow"))
         if snapshot.late:
             notes.append(Text(f"{snapshot.late:,} tuples came too late for their window", style="yellow"))
+        if self._views and not final:
+            notes.append(replica_table(self._views))
         return Group(head, *notes, table)
 
 
@@ -118,6 +132,7 @@ class PlainDisplay:
     def __init__(self, lines: Callable[[Snapshot], list[Line]]) -> None:
         self._lines = lines
         self._rates = Rates(every=2.0)
+        self._safety = ""
 
     def __enter__(self) -> PlainDisplay:
         return self
@@ -136,6 +151,13 @@ class PlainDisplay:
         for row in rows_of(rows.rows):
             sys.stdout.write(as_json_line(row))
         sys.stdout.flush()
+
+    def replicas(self, views: list[ReplicaView]) -> None:
+        # Without how far behind, which changes all the time.
+        line = safety([view.phase for view in views], 0).partition(", 0 epochs")[0]
+        if line != self._safety:
+            self._safety = line
+            _line(f"replicas: {line}")
 
     def end(self, snapshot: Snapshot, how: str) -> None:
         _line(self._summary(snapshot))
@@ -162,6 +184,7 @@ class JsonDisplay:
     def __init__(self, lines: Callable[[Snapshot], list[Line]]) -> None:
         self._lines = lines
         self._rates = Rates(every=1.0)
+        self._phases: list[Phase] = []
 
     def __enter__(self) -> JsonDisplay:
         return self
@@ -179,6 +202,12 @@ class JsonDisplay:
     def rows(self, rows: EpochRows) -> None:
         for row in rows_of(rows.rows):
             _json({"event": "row", "sink": rows.sink, "epoch": rows.epoch, "row": json.loads(as_json_line(row))})
+
+    def replicas(self, views: list[ReplicaView]) -> None:
+        phases = [view.phase for view in views]
+        if phases != self._phases:
+            self._phases = phases
+            _json({"event": "replicas", "replicas": [asdict(view) for view in views]})
 
     def end(self, snapshot: Snapshot, how: str) -> None:
         self._progress("end", snapshot, how=how)
@@ -240,6 +269,16 @@ class _Waiting:
     def __rich__(self) -> RenderableType:
         self._spinner.update(text=f"{self._what} … {time.monotonic() - self._began:.0f} s")
         return self._spinner
+
+
+def how_it_ended(outcome: Outcome) -> str:
+    """The last words of a run."""
+    progress = outcome.progress
+    after = f"after {progress.epoch} epoch{'' if progress.epoch == 1 else 's'}, {progress.seconds:.1f} s"
+    how = f"done {after}" if outcome.ended else f"stopped {after}; the same command goes on from here"
+    if progress.lost:
+        how += f"; {progress.lost} tuples of interrupted epochs were skipped, as at-most-once promises"
+    return how
 
 
 def choose_display(topology: Topology, lines: Callable[[Snapshot], list[Line]], as_json: bool) -> Display:

@@ -24,6 +24,7 @@ from penstock.cli.run import run
 from penstock.cli.schema import schema
 from penstock.cli.screen import fail
 from penstock.cli.state import state
+from penstock.cli.status import status
 from penstock.cli.stopping import INTERRUPTED
 from penstock.cli.test import test
 from penstock.cli.validate import validate
@@ -42,6 +43,7 @@ app.command()(run)
 app.command()(validate)
 app.command()(plan)
 app.command()(test)
+app.command()(status)
 app.command()(chaos)
 app.command()(epochs)
 app.command()(checkpoint)

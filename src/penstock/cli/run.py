@@ -11,6 +11,7 @@ import typer
 from penstock.cli.loading import File, Sets, load
 from penstock.cli.screen import fail
 from penstock.cli.stopping import INTERRUPTED, stopping_on_signals
+from penstock.topology.model import LOCAL
 
 
 def run(
@@ -35,6 +36,14 @@ def run(
                      help="Where the epoch log is kept, for example `zookeeper://host:2181/penstock`. "
                      "By default a file beside the other state."),
     ] = None,
+    replica: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Run only this replica of a topology with `replicas`, here and now; without "
+                     "it all are started and watched."),
+    ] = None,
+    cell: Annotated[
+        str, typer.Option(metavar="CELL", help="The failure domain of that replica: `local` or a Spark master.")
+    ] = LOCAL,
     scratch: Annotated[Path | None, typer.Option(hidden=True, help="All sinks write into this folder instead.")] = None,
 ) -> None:
     """Run a topology to the end of bounded input, or until Ctrl-C.
@@ -44,19 +53,27 @@ def run(
     Exit code 0: done. 1: it ran and failed. 2: the topology is wrong.
     """
     topology = load(file, sets, quiet=as_json)
-    from penstock.cli.display import choose_display
+    from penstock.cli.display import choose_display, how_it_ended
+    from penstock.cli.replicas import replica_command, run_one_replica, supervise
     from penstock.runtime.run import Run, RunSettings
     from penstock.runtime.tally import tally
     from penstock.spark.session import default_master
 
     settings = RunSettings(
-        master=master or default_master(),
+        master=master or (default_master() if cell == LOCAL else cell),
         state=state,
         fresh=fresh,
         memory=memory,
         coordinator=coordinator,
         scratch=scratch,
     )
+    if replica is not None:
+        run_one_replica(topology, settings, replica, cell, as_json)
+        return
+    if topology.replicas > 1:
+        given = {"--master": master, "--state": state, "--memory": memory, "--coordinator": coordinator}
+        supervise(topology, settings, replica_command(file, sets, given), as_json)
+        return
     running = Run(topology, settings)
     with choose_display(topology, functools.partial(tally, running.plan), as_json) as display:
         try:
@@ -67,10 +84,4 @@ def run(
             display.say(f"going on after epoch {running.resumed_from}")
         with stopping_on_signals(running.stop, display.say):
             outcome = running.wait(display.look)
-        seconds = outcome.progress.seconds
-        epochs = outcome.progress.epoch
-        after = f"after {epochs} epoch{'' if epochs == 1 else 's'}, {seconds:.1f} s"
-        how = f"done {after}" if outcome.ended else f"stopped {after}; the same command goes on from here"
-        if outcome.progress.lost:
-            how += f"; {outcome.progress.lost} tuples of interrupted epochs were skipped, as at-most-once promises"
-        display.end(outcome.progress, how)
+        display.end(outcome.progress, how_it_ended(outcome))

@@ -97,7 +97,7 @@ def _export(rows: DataFrame, target: Path) -> int:
     """One file, however many parts the state has; the number of rows."""
     import pyarrow.parquet as pq
 
-    from penstock.connectors.file_sink import join_parquet
+    from penstock.connectors.staged_files import join_parquet
 
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as folder:

@@ -165,6 +165,10 @@ class SinkConnector(abc.ABC):
         """The same sink, told which columns it will receive; called once before `stage`."""
         return self
 
+    def shared(self) -> SinkConnector:
+        """The same sink, told that replicas commit the same epochs to it at the same time: the first one wins."""
+        return self
+
     def open(self, fresh: bool) -> None:
         """Get ready on the driver; `fresh` when no earlier epoch of this run exists.
 

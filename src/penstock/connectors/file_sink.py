@@ -15,11 +15,10 @@ import io
 import json
 import os
 import re
-import struct
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,7 +26,17 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.connectors.agreed_file import append_agreed
 from penstock.connectors.base import EVERY_GUARANTEE, Encoding, Place, SinkConnector, Staged
+from penstock.connectors.staged_files import (
+    append_parts,
+    join_parquet,
+    link_first_wins,
+    staged_parts_found,
+    write_all,
+    write_lines,
+    write_parquet,
+)
 from penstock.connectors.staged_parts import discard_parts, leave_staging
 from penstock.errors import ConnectorError, TopologyError
 from penstock.topology.catalogue import REQUIRED, Kind, Option
@@ -41,10 +50,8 @@ STAGING = ".penstock-staging"
 NO_EPOCH = -1
 
 _EPOCH_FILE = re.compile(r"epoch-\d{8,}\.(jsonl|csv|parquet)")
-_BLOCK = 1 << 20
-_ROW_GROUP_ROWS = 128 * 1024
 _STALE_SECONDS = 3600.0
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_ENDS_KEPT = 20
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,8 @@ class FileSink(SinkConnector):
     columns: tuple[str, ...] = ()
     """Names for the CSV header; see `with_columns`."""
     encoding: Encoding = "json"
+    siblings: bool = False
+    """Whether replicas commit the same epochs at the same time; see `shared`."""
 
     @classmethod
     def configure(cls, place: Place, options: Mapping[str, Any]) -> FileSink:
@@ -104,6 +113,10 @@ class FileSink(SinkConnector):
     def with_columns(self, names: Sequence[str]) -> FileSink:
         """The same sink, knowing the names of the columns that it will be given."""
         return replace(self, columns=tuple(names))
+
+    def shared(self) -> FileSink:
+        """Without locks: nobody waits for a sibling that is frozen."""
+        return replace(self, siblings=True)
 
     def open(self, fresh: bool) -> None:
         """Claim the target: clear what an earlier run of this sink left if `fresh`, otherwise continue it."""
@@ -175,7 +188,8 @@ class FileSink(SinkConnector):
 
     def _own_record(self) -> Record | None:
         """The record, if it says that this very sink wrote what is there."""
-        record = read_record(self._record_path)
+        found = [read_record(path) for path in (self._record_path, *self._ends.glob("*"))]
+        record = max((each for each in found if each is not None), key=lambda each: each.epoch, default=None)
         return record if record and (record.topology, record.sink) == (self.topology, self.name) else None
 
     def _record_to_continue(self) -> Record:
@@ -186,22 +200,38 @@ class FileSink(SinkConnector):
                                  "another topology's: put it back, or start the topology afresh")
         return record
 
-    def _write_record(self, epoch: int, length: int = 0) -> None:
+    def _write_record(self, epoch: int, length: int = 0, end: Path | None = None) -> None:
         draft = self._staging / uuid.uuid4().hex
         draft.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("w", encoding="utf-8") as out:
             json.dump(asdict(Record(self.topology, self.name, epoch, length)), out)
             out.flush()
             os.fsync(out.fileno())
+        if end is not None:
+            with suppress(FileExistsError):
+                os.link(draft, end)
         draft.replace(self._record_path)
+
+    @property
+    def _ends(self) -> Path:
+        """One record for each of the last epochs, made once: replicas that replaced a single one could turn it back."""
+        return self._staging / "ends"
+
+    def _write_end(self, epoch: int, length: int = 0) -> None:
+        """Write down that an epoch is done, as every sibling does that comes so far."""
+        self._ends.mkdir(parents=True, exist_ok=True)
+        self._write_record(epoch, length, self._ends / f"{epoch:012d}")
+        for old in sorted(self._ends.iterdir())[:-_ENDS_KEPT]:
+            old.unlink(missing_ok=True)
 
     def _prepare_staging(self, fresh: bool) -> None:
         self._staging.mkdir(parents=True, exist_ok=True)
         # A sibling replica may be at work unless the run is fresh; its parts live for seconds, not hours.
         stale = time.time() - _STALE_SECONDS
-        for leftover in self._staging.iterdir():
+        agreed = self._staging.glob("*/*") if fresh else ()
+        for leftover in (*self._staging.iterdir(), *agreed):
             with suppress(FileNotFoundError):
-                if fresh or leftover.stat().st_mtime < stale:
+                if leftover.is_file() and (fresh or leftover.stat().st_mtime < stale):
                     leftover.unlink()
 
     def _refuse_foreign_data(self) -> None:
@@ -226,13 +256,36 @@ class FileSink(SinkConnector):
             if fresh or record is None:
                 self._write_record(NO_EPOCH)
                 out.truncate(0)
+            elif not self.siblings:
+                # The beginning of an epoch that was not finished.
+                out.truncate(record.length)
 
     def _refuse_lost_data(self, size: int, record: Record) -> None:
         if size < record.length:
             raise ConnectorError(f"{self.shown} has {size} bytes, but {record.length} were written up to "
                                  f"epoch {record.epoch}: put the file back, or start the topology afresh")
 
+    def _commit_among_siblings(self, epoch: int, parts: list[Path]) -> None:
+        record = self._record_to_continue()
+        if epoch <= record.epoch:
+            return
+        whole = self._staging / uuid.uuid4().hex
+        try:
+            with whole.open("wb", buffering=0) as out:
+                write_all(out, b"" if record.length else self._csv_header())
+                append_parts(out, parts, epoch)
+            length = append_agreed(self.path, self._staging / "agreed" / f"{epoch:012d}", whole, record.length,
+                                   lambda: self._record_to_continue().epoch >= epoch)
+        finally:
+            whole.unlink(missing_ok=True)
+        if length is not None:
+            self._write_end(epoch, length)
+            (self._staging / "agreed" / f"{epoch:012d}").unlink(missing_ok=True)
+
     def _commit_to_file(self, epoch: int, parts: list[Path]) -> None:
+        if self.siblings:
+            self._commit_among_siblings(epoch, parts)
+            return
         self.path.touch()
         with self.path.open("r+b", buffering=0) as out:
             fcntl.flock(out, fcntl.LOCK_EX)
@@ -284,14 +337,16 @@ class FileSink(SinkConnector):
         return entry.is_file() and FORMAT_OF_EXTENSION.get(entry.suffix.lower()) == self.format
 
     def _commit_to_folder(self, epoch: int, parts: list[Path]) -> None:
-        with locked(self.path):
-            record = self._record_to_continue()
-            if epoch <= record.epoch:
+        with nullcontext() if self.siblings else locked(self.path):
+            if epoch <= self._record_to_continue().epoch:
                 return
             if parts:
                 final = self.path / f"epoch-{epoch:08d}{EPOCH_EXTENSION[self.format]}"
                 self._publish(parts, final, epoch)
-            self._write_record(epoch)
+            if self.siblings:
+                self._write_end(epoch)
+            else:
+                self._write_record(epoch)
 
     def _publish(self, parts: list[Path], final: Path, epoch: int) -> None:
         if len(parts) == 1 and not self._csv_header():
@@ -334,97 +389,6 @@ def read_record(path: Path) -> Record | None:
         return None
 
 
-def line_bytes(column: pa.Array) -> pa.Buffer | bytes:
-    """The text of a string column, value after value, straight from Arrow's buffer; nulls are left out."""
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        column = column.cast(pa.large_string())
-    if column.null_count:
-        # What lies in the buffer under a null is undefined.
-        column = column.drop_null()
-    _, offsets, data = column.buffers()
-    if not len(column) or data is None:
-        return b""
-    code, width = ("q", 8) if pa.types.is_large_string(column.type) else ("i", 4)
-    (start,) = struct.unpack_from(f"={code}", offsets, column.offset * width)
-    (end,) = struct.unpack_from(f"={code}", offsets, (column.offset + len(column)) * width)
-    return data.slice(start, end - start)
-
-
-def write_lines(part: Path, batches: Iterator[pa.RecordBatch]) -> int:
-    """Write the `line` column of the batches; returns how many lines."""
-    rows = 0
-    with part.open("wb", buffering=_BLOCK) as out:
-        for batch in batches:
-            lines = batch.column("line")
-            out.write(line_bytes(lines))
-            rows += len(lines) - lines.null_count
-    return rows
-
-
-def write_parquet(part: Path, batches: Iterator[pa.RecordBatch]) -> int:
-    """Write the batches in row groups of a size that reads well; returns how many rows."""
-    rows, pending = 0, 0
-    waiting: list[pa.RecordBatch] = []
-    writer: pq.ParquetWriter | None = None
-    try:
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            writer = writer or pq.ParquetWriter(part, batch.schema)
-            waiting.append(batch)
-            rows, pending = rows + batch.num_rows, pending + batch.num_rows
-            if pending >= _ROW_GROUP_ROWS:
-                writer.write_table(pa.Table.from_batches(waiting))
-                waiting, pending = [], 0
-        if writer is not None and waiting:
-            writer.write_table(pa.Table.from_batches(waiting))
-    finally:
-        if writer is not None:
-            writer.close()
-    return rows
-
-
-def join_parquet(whole: Path, parts: list[Path], epoch: int) -> None:
-    """Copy the row groups of all parts, in order, to one file."""
-    with staged_parts_found(epoch):
-        schema = pq.read_schema(parts[0])
-        with pq.ParquetWriter(whole, schema) as writer:
-            for part in parts:
-                with pq.ParquetFile(part) as source:
-                    for group in range(source.num_row_groups):
-                        writer.write_table(source.read_row_group(group))
-
-
-def append_parts(out: io.FileIO, parts: list[Path], epoch: int) -> None:
-    with staged_parts_found(epoch):
-        for part in parts:
-            with part.open("rb", buffering=0) as source:
-                while block := source.read(_BLOCK):
-                    write_all(out, block)
-
-
-def write_all(out: io.FileIO, data: bytes) -> None:
-    """Write all of `data`: a disk that fills up takes the first half without complaint."""
-    view = memoryview(data)
-    while view:
-        view = view[out.write(view):]
-
-
-def link_first_wins(whole: Path, final: Path) -> None:
-    """Give a finished file its name once it is on disk, unless the name is taken: then that one stays."""
-    with whole.open("rb") as written:
-        os.fsync(written.fileno())
-    try:
-        os.link(whole, final)
-    except FileExistsError:
-        return
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        if not final.exists():
-            whole.rename(final)
-
-
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold a folder against other replicas on this machine that commit to it."""
@@ -434,16 +398,6 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-@contextmanager
-def staged_parts_found(epoch: int) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise ConnectorError(f"rows staged for epoch {epoch} are gone: {error.filename or error}; every "
-                             "machine that runs the topology must see the same folder, and nobody may clean "
-                             "it meanwhile") from error
 
 
 @contextmanager

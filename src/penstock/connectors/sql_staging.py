@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.connectors.arrow_types import arrow_type, penstock_type
-from penstock.connectors.file_sink import staged_parts_found
+from penstock.connectors.staged_files import staged_parts_found
 from penstock.errors import ConnectorError
 
 _STALE_SECONDS = 3600.0

@@ -12,6 +12,7 @@ from penstock.epochs.record import EpochRecord
 _PREFIX = "epochs/"
 _POSTPONED = "postponed/"
 _PROGRESS = "progress/"
+_DELIVERED = "delivered/"
 
 
 class EpochLog:
@@ -31,7 +32,7 @@ class EpochLog:
 
     def clear(self) -> None:
         """Forget every epoch and every replica's progress."""
-        for prefix in (_PREFIX, _POSTPONED, _PROGRESS):
+        for prefix in (_PREFIX, _POSTPONED, _PROGRESS, _DELIVERED):
             for key in self._coordinator.list(prefix):
                 self._coordinator.delete(key)
 
@@ -72,6 +73,18 @@ class EpochLog:
         """The numbers of the epochs in the log, in order."""
         return [int(key.removeprefix(_PREFIX)) for key in self._coordinator.list(_PREFIX)]
 
+    def delivered_by(self, epoch: int) -> str | None:
+        """The replica that has delivered the epoch to all sinks; None while nobody says so."""
+        return self._coordinator.get(_key(epoch, _DELIVERED))
+
+    def delivered(self, epoch: int, replica: str) -> str:
+        """Say that this replica has delivered the epoch; return the first that said so."""
+        return self._coordinator.create_if_absent(_key(epoch, _DELIVERED), replica)
+
+    def drop_replica(self, replica: str) -> None:
+        """It is gone for good: what it has noted holds no records back."""
+        self._coordinator.delete(_PROGRESS + replica)
+
     def note_progress(self, replica: str, epoch: int) -> None:
         """Tell the others that this replica has committed `epoch` and will not ask for earlier ones again."""
         self._coordinator.put(_PROGRESS + replica, str(epoch))
@@ -88,6 +101,10 @@ class EpochLog:
             if number > oldest:
                 break
             self._coordinator.delete(_key(number))
+        for key in self._coordinator.list(_DELIVERED):
+            if int(key.removeprefix(_DELIVERED)) > oldest:
+                break
+            self._coordinator.delete(key)
         for key in self._coordinator.list(_POSTPONED):
             # By then the last of its tuples has been replayed.
             if int(key.removeprefix(_POSTPONED)) + MAX_BACK_OFF > oldest:

@@ -40,7 +40,8 @@ _RECORDS_KEPT = 100
 _EPOCHS_BETWEEN_NOTES = 20
 _LETTERS_AT_ONCE = 1000
 
-REPLICA = "0"
+ALONE = "0"
+"""What a run is called in the epoch log that has no siblings."""
 
 
 @dataclass
@@ -55,6 +56,10 @@ class Committer:
     progress: Progress
     run_epoch: RunEpoch
     failures: TupleFailures
+    replica: str | None = None
+    """Its name among its siblings; None when it has none."""
+    first: int = 0
+    """How many epochs it was the first of its siblings to deliver."""
     last_batch: int = -1
     """The last micro-batch that is committed."""
     failure: BaseException | None = None
@@ -127,6 +132,25 @@ class Committer:
         return record.epoch > self._committed.epoch
 
     def _deliver(self, record: EpochRecord, staged: dict[str, list[Staged]], letters: Iterator[Letter]) -> None:
+        if self._has_a_sibling_delivered(record.epoch):
+            for name, sink in self.sinks.items():
+                sink.abort(staged[name])
+        else:
+            self._commit_at_sinks(record, staged, letters)
+        self._committed = replace(self._committed, epoch=record.epoch, ended=record.last)
+        self.state.record(self._committed)
+
+    def _has_a_sibling_delivered(self, epoch: int) -> bool:
+        if self.replica is None:
+            return False
+        # Without an answer the sinks are asked: each finds out for itself what it has.
+        with contextlib.suppress(CoordinationError):
+            return self.log.delivered_by(epoch) is not None
+        return False
+
+    def _commit_at_sinks(
+        self, record: EpochRecord, staged: dict[str, list[Staged]], letters: Iterator[Letter]
+    ) -> None:
         if self.delivery is Delivery.AT_MOST_ONCE:
             self._committed = replace(self._committed, begun=record.epoch)
             self.state.record(self._committed)
@@ -137,8 +161,9 @@ class Committer:
         self._bury(record.epoch, letters)
         if len(self.sinks) == 1:
             reach(Moment.BETWEEN_SINKS, record.epoch)
-        self._committed = replace(self._committed, epoch=record.epoch, ended=record.last)
-        self.state.record(self._committed)
+        if self.replica is not None:
+            with contextlib.suppress(CoordinationError):
+                self.first += self.log.delivered(record.epoch, self.replica) == self.replica
 
     def _leave_out(self, record: EpochRecord, staged: dict[str, list[Staged]]) -> None:
         """The epoch was delivered before, or may have been: its rows are thrown away."""
@@ -176,7 +201,7 @@ class Committer:
         if epoch % _EPOCHS_BETWEEN_NOTES == 0:
             # If the coordinator is away, the next time is soon enough.
             with contextlib.suppress(CoordinationError):
-                self.log.note_progress(REPLICA, epoch)
+                self.log.note_progress(self.replica or ALONE, epoch)
                 self.log.forget_unneeded(_RECORDS_KEPT)
 
     def _bury(self, epoch: int, letters: Iterator[Letter]) -> None:

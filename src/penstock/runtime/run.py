@@ -6,7 +6,7 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from penstock.connectors.base import Place, SinkConnector, SourceConnector
 from penstock.connectors.console import ConsoleSink, EpochRows
 from penstock.connectors.lookup_tables import enrichment_to_json, enrichments_of, lookup_table
 from penstock.connectors.registry import sink_connector, source_connector
+from penstock.connectors.shown_rows import shown_sink
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.ticking import tick_rules
@@ -36,6 +37,7 @@ from penstock.runtime.metrics import OperatorCounts
 from penstock.runtime.plain_words import full_disk_in_plain_words, in_user_terms, is_about_state, jvm_gone
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.rescale_request import forget_old_requests
+from penstock.runtime.snapshots import epoch_of_batch
 from penstock.runtime.state_files import can_go_back
 from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.swap import settle
@@ -79,6 +81,9 @@ class RunSettings:
     """Where the epoch log is kept: `zookeeper://host:port/root`. By default a file in the state folder."""
     scratch: Path | None = None
     """For rehearsals: the folder into which all sinks write instead."""
+    replica: str | None = None
+    """Its name among the replicas of the topology, when it is one of several: then siblings write to the same sinks,
+    and whoever started them has made the sinks ready."""
     metrics: bool = True
     memory: str = "1g"
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -225,6 +230,17 @@ class Run:
             self._shut_down()
         return Outcome(self._committer.finished_batch is not None, self.progress.snapshot())
 
+    def new_digests(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """By epoch, what replicas compare, of the epochs since the last call."""
+        while self._counts.digests:
+            batch, found = self._counts.digests.popleft()
+            yield epoch_of_batch(self.state.checkpoint, batch).epoch, found
+
+    @property
+    def first(self) -> int:
+        """How many epochs this replica was the first to deliver, since its start."""
+        return self._committer.first
+
     def stop(self) -> None:
         """Cut no further epoch; `wait` returns when the one in flight is committed."""
         self._stopping = True
@@ -237,7 +253,7 @@ class Run:
         if settle(self.state):
             say("carrying out what was interrupted: the state is replaced as it was asked for")
         committed = self.state.committed()
-        anew = self.settings.fresh or committed.ended
+        anew = self.settings.replica is None and (self.settings.fresh or committed.ended)
         if anew:
             self.state.clear()
             committed = self.state.committed()
@@ -255,6 +271,9 @@ class Run:
         self._resources.callback(lambda: self._signals.clear())
 
     def _coordinator_address(self) -> str:
+        if self.settings.replica is not None and self.settings.coordinator is not None:
+            # Of all replicas: it is complete.
+            return self.settings.coordinator
         return self.state.coordinator_for(self.topology, self.settings.coordinator)
 
     def _refuse_changes(self) -> None:
@@ -285,12 +304,14 @@ class Run:
             sink = sink_connector(item, self._place(item.name))
             if self.settings.scratch is not None:
                 sink = sink.redirected(self.settings.scratch) or sink
-            if isinstance(sink, ConsoleSink) and show is not None:
+            if isinstance(sink, ConsoleSink) and self.settings.replica is not None:
+                sink = shown_sink(item, self.topology, self.state.path.parent.parent)
+            elif isinstance(sink, ConsoleSink) and show is not None:
                 sink = sink.writing_to(show)
-            self._sinks[item.name] = sink
+            self._sinks[item.name] = sink if self.settings.replica is None else sink.shared()
 
     def _open_sinks(self, show: Callable[[EpochRows], None] | None) -> None:
-        fresh = self.resumed_from == 0
+        fresh = self.resumed_from == 0 and self.settings.replica is None
         self._make_sinks(show)
         burial = dead_letter_sink(self.topology)
         self._dead_letters = sink_connector(burial, self._place(burial.name))
@@ -335,7 +356,8 @@ class Run:
             read_ahead=frozenset() if self._replays else sources_to_read_ahead(self.plan),
             retries=self._replays,
         )
-        return lower_plan(Lowering(spark, self.plan, read, self._sinks, self.settings.metrics))
+        digests = self.settings.replica is not None
+        return lower_plan(Lowering(spark, self.plan, read, self._sinks, self.settings.metrics, digests))
 
     def _columns_to_read(self) -> dict[str, list[str]]:
         """The columns of each source of which not all are read; at least one, to count tuples by."""
@@ -363,7 +385,7 @@ class Run:
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         rows, run_epoch = self._delivery(spark)
-        self._counts = OperatorCounts(self.plan, self.progress)
+        self._counts = OperatorCounts(self.plan, self.progress, self.settings.replica is not None)
         self._listening = self._resources.enter_context(contextlib.ExitStack())
         if self.settings.metrics and self._counts.needed:
             spark.streams.addListener(self._counts)
@@ -377,6 +399,7 @@ class Run:
             self.progress,
             run_epoch,
             self._failures,
+            self.settings.replica,
         )
         writer = rows.writeStream.foreachBatch(self._committer)
         interval = self.topology.epoch.interval

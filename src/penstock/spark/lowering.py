@@ -17,6 +17,7 @@ from penstock.plan.graph import Acker, Apply, Exchange, Gather, Merge, Plan, Por
 from penstock.spark.arrow_stage import map_batches
 from penstock.spark.carried_time import CarriedTime
 from penstock.spark.custom import INSTANCE, PORT, CustomStage
+from penstock.spark.digests import OPERATOR_DIGEST, SINK_DIGEST, with_digest
 from penstock.spark.emitted import port_column
 from penstock.spark.enrichments import lower_enrich
 from penstock.spark.epoch_source import FORMAT, SEQUENCE, ReadSettings
@@ -65,6 +66,8 @@ class Lowering:
     sinks: dict[str, SinkConnector]
     metrics: bool = True
     """Whether operators count their tuples; it costs a few milliseconds an epoch each."""
+    digests: bool = False
+    """Whether replicas compare what custom operators give and what sinks receive."""
     frames: dict[str, DataFrame] = field(default_factory=dict)
 
     @cached_property
@@ -176,6 +179,8 @@ def _(step: Apply, lowering: Lowering) -> DataFrame:
         frame = lower_join(step.operator, frames_by_port(step, lowering), lowering)
     else:
         frame = lower_operator(step.operator, lowering.frames[step.input], lowering)
+    if lowering.digests and isinstance(step.operator, Custom):
+        frame = with_digest(frame, step.operator.name, OPERATOR_DIGEST)
     if lowering.metrics and step.operator.name in lowering.counted:
         number = F.count(F.lit(1))
         if isinstance(step.operator, Custom) and step.operator.name in lowering.plan.self_acking:
@@ -188,6 +193,8 @@ def _(step: Apply, lowering: Lowering) -> DataFrame:
 def _(step: Write, lowering: Lowering) -> DataFrame:
     frame = lowering.frames[step.input].drop(*HIDDEN)
     lowering.sinks[step.sink.name] = lowering.sinks[step.sink.name].with_columns(tuple(frame.columns))
+    if lowering.digests:
+        frame = with_digest(frame, step.sink.name, SINK_DIGEST)
     return tagged_rows(frame, step.sink.name, lowering.sinks)
 
 

@@ -45,6 +45,12 @@ def option(doc: str, default: Any = None, **metadata: Any) -> Any:
     return field(default=default, kw_only=True, metadata={"doc": doc, **metadata})
 
 
+LOCAL = "local"
+"""The cell that is this machine."""
+ANY_CELL = "any"
+ON_DIVERGENCE = ("warn", "stop")
+
+
 class Delivery(StrEnum):
     AT_MOST_ONCE = "at-most-once"
     AT_LEAST_ONCE = "at-least-once"
@@ -344,6 +350,12 @@ class Topology:
     """Whether bolts may ack their tuples themselves, and whether all are acked is looked at."""
     ack_timeout: float = 30.0
     """Seconds that a tuple may wait for its ack."""
+    replicas: int = 1
+    """How many full copies run at once: one less is how many may fail unnoticed."""
+    cells: tuple[str, ...] = (LOCAL,)
+    """The failure domains that replicas are put in, no two in one; `any` alone: wherever there is room."""
+    on_divergence: str = "warn"
+    """What to do when replicas give different output for the same epoch: `warn` or `stop`."""
     folder: Path = field(default=Path(), compare=False)
     """Paths and code are found relative to this."""
     where: Location = nowhere()

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 
 from penstock.errors import TopologyError
 from penstock.topology.environment import Outside
-from penstock.topology.model import Delivery, FrozenOptions, Location, Operator, Sink, Source, Topology
+from penstock.topology.model import ON_DIVERGENCE, Delivery, FrozenOptions, Location, Operator, Sink, Source, Topology
 from penstock.topology.problems import Problem, suggest
 from penstock.topology.values import (
     LOGGING,
@@ -15,9 +15,11 @@ from penstock.topology.values import (
     check_name,
     operator_fields,
     to_boolean,
+    to_cells,
     to_choice,
     to_field,
     to_filled_text,
+    to_integer,
     to_schema,
     to_seconds,
 )
@@ -41,6 +43,9 @@ _SETTINGS: dict[str, Callable[[Topology, Outside], Topology]] = {
     "logging": lambda topology, value: replace(topology, logging=to_choice(value, LOGGING)),
     "dead_letters": lambda topology, value: replace(topology, dead_letters=to_filled_text(value)),
     "acking": lambda topology, value: replace(topology, acking=to_boolean(value)),
+    "replicas": lambda topology, value: replace(topology, replicas=to_integer(value)),
+    "cells": lambda topology, value: replace(topology, cells=to_cells(value)),
+    "on_divergence": lambda topology, value: replace(topology, on_divergence=to_choice(value, ON_DIVERGENCE)),
     "ack_timeout": lambda topology, value: replace(topology, ack_timeout=to_seconds(value)),
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from typing import Any
 
@@ -121,6 +121,14 @@ def to_columns(value: object) -> tuple[str, ...]:
         if names.count(name) > 1:
             raise TopologyError(f"column '{name}' is named twice")
     return names
+
+
+def to_cells(value: object) -> tuple[str, ...]:
+    """Failure domains: `a, b` or a list. Spark's addresses have commas of their own: `spark://a:7077,b:7077`."""
+    written = re.split(r",\s+", to_filled_text(value)) if isinstance(value, str) else value
+    if not isinstance(written, Sequence) or not written:
+        raise TopologyError(f"{shown(value)} names no cells; write local, any, or a list of Spark masters")
+    return tuple(to_filled_text(cell) for cell in written)
 
 
 def to_expressions(value: object) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from penstock.errors import TopologyError
 from penstock.topology.catalogue import Catalogue, Kind, Role, describe_operator
 from penstock.topology.input_ports import Inputs, to_inputs
 from penstock.topology.model import (
+    ON_DIVERGENCE,
     OPERATOR_KINDS,
     Case,
     Command,
@@ -44,11 +45,13 @@ from penstock.topology.values import (
     operator_fields,
     shown,
     to_boolean,
+    to_cells,
     to_choice,
     to_code,
     to_connector_option,
     to_field,
     to_filled_text,
+    to_integer,
     to_kind_argument,
     to_plain,
     to_schema,
@@ -58,7 +61,7 @@ from penstock.topology.values import (
 from penstock.topology.yaml_nodes import Entry, NodeReader, compose, location
 
 TOP_LEVEL = ("topology", "delivery", "sources", "operators", "sinks", "epoch", "dead_letters", "acking",
-             "ack_timeout", "logging", "commands", "tests")
+             "ack_timeout", "replicas", "cells", "on_divergence", "logging", "commands", "tests")
 SOURCE_KEYS = ("schema", "on_malformed")
 """What every source takes, whatever its kind."""
 SINK_KEYS = ("from",)
@@ -124,6 +127,10 @@ class _TopologyReader(NodeReader):
             dead_letters=self._value(entries, "dead_letters", to_filled_text, None),
             acking=self._value(entries, "acking", to_boolean, False),
             ack_timeout=self._value(entries, "ack_timeout", to_seconds, Topology.ack_timeout),
+            replicas=self._value(entries, "replicas", to_integer, Topology.replicas),
+            cells=self._value(entries, "cells", to_cells, Topology.cells),
+            on_divergence=self._value(entries, "on_divergence", lambda value: to_choice(value, ON_DIVERGENCE),
+                                      Topology.on_divergence),
             logging=self._value(entries, "logging", lambda value: to_choice(value, LOGGING), LOGGING[0]),
             commands=self._commands(entries.get("commands")),
             tests=self._tests(entries.get("tests")),

@@ -69,6 +69,12 @@ def write_topology(topology: Topology, comment: str = "") -> str:
         lines.append("acking: true")
     if topology.ack_timeout != Topology.ack_timeout:
         lines.append(f"ack_timeout: {flow(topology.ack_timeout)}")
+    if topology.replicas != Topology.replicas:
+        lines.append(f"replicas: {topology.replicas}")
+    if topology.cells != Topology.cells:
+        lines.append(f"cells: {flow(topology.cells[0] if len(topology.cells) == 1 else topology.cells)}")
+    if topology.on_divergence != Topology.on_divergence:
+        lines.append(f"on_divergence: {topology.on_divergence}")
     if topology.logging != "light":
         lines.append(f"logging: {topology.logging}")
     lines += _section("sources", {source.name: _source(source) for source in topology.sources})

@@ -20,6 +20,7 @@ from penstock.validation.input_ports import check_input_ports
 from penstock.validation.keyed import check_keyed
 from penstock.validation.names import check_names
 from penstock.validation.on_error import check_on_error
+from penstock.validation.replicas import check_replicas
 from penstock.validation.routing import check_routing
 from penstock.validation.schemas import Schemas, check_inputs_agree, stream_schemas
 from penstock.validation.settings import check_settings
@@ -38,6 +39,7 @@ def validate(topology: Topology, catalogue: Catalogue) -> list[Problem]:
         *check_names(topology),
         *check_graph(topology),
         *check_settings(topology),
+        *check_replicas(topology),
         *check_routing(topology),
         *check_connectors(topology, catalogue),
         *check_delivery(topology, catalogue),

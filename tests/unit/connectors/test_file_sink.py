@@ -19,7 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.connectors.base import Place, SinkConnector, Staged
-from penstock.connectors.file_sink import FileSink, explain, line_bytes
+from penstock.connectors.file_sink import FileSink, explain
+from penstock.connectors.staged_files import line_bytes
 from penstock.errors import ConnectorError, TopologyError
 
 from .sink_conformance import COLUMNS, Rows, SinkConformance, batch_for, some_rows, stage

@@ -1,0 +1,69 @@
+"""`penstock run` of a topology with replicas: all of them, watched, or one of them."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from penstock.cli.display import choose_display, how_it_ended
+from penstock.cli.loading import topology_path
+from penstock.cli.stopping import stopping_on_signals
+from penstock.connectors.shown_rows import ShownRows
+from penstock.control.supervisor import Supervisor
+from penstock.plan.graph import build_plan
+from penstock.plan.rewrites import rewrite
+from penstock.replication.replica import Replica, ReplicaPlace
+from penstock.replication.views import ReplicaView
+from penstock.runtime.progress import Progress, Snapshot
+from penstock.runtime.run import Outcome, RunSettings
+from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.tally import tally
+from penstock.topology.model import Topology
+
+
+def replica_command(file: Path | None, sets: Sequence[str] | None, given: Mapping[str, object]) -> list[str]:
+    """The command that starts one replica as this one was started."""
+    options = [part for name, value in given.items() if value is not None for part in (name, str(value))]
+    changes = [part for item in sets or () for part in ("--set", item)]
+    return [sys.executable, "-m", "penstock", "run", str(topology_path(file).absolute()), *changes, *options, "--json"]
+
+
+def supervise(topology: Topology, settings: RunSettings, command: Sequence[str], as_json: bool) -> None:
+    """Run all replicas until the input ends, or until Ctrl-C."""
+    home = StateFolder.of(topology, settings.state)
+    supervisor = Supervisor(topology, ReplicaPlace(home), command, settings.coordinator)
+    plan = rewrite(build_plan(topology))
+    with choose_display(topology, functools.partial(tally, plan), as_json) as display:
+        reached = supervisor.start(settings.fresh, display.say)
+        if reached:
+            display.say(f"going on after epoch {reached}")
+        rows = ShownRows(topology, home.path, from_now_on=reached > 0)
+        last = Progress().snapshot()
+
+        def look(progress: dict[str, Any] | None, views: list[ReplicaView]) -> None:
+            nonlocal last
+            display.replicas(views)
+            if progress is not None:
+                last = Snapshot(**progress)
+                display.look(last)
+                rows.look(last.epoch, display.rows)
+
+        with stopping_on_signals(supervisor.stop, display.say):
+            ended = supervisor.watch(look)
+        rows.look(last.epoch, display.rows)
+        display.end(last, how_it_ended(Outcome(ended, last)))
+
+
+def run_one_replica(topology: Topology, settings: RunSettings, name: str, cell: str, as_json: bool) -> None:
+    """Run one replica until the input ends, or until it is stopped."""
+    replica = Replica(topology, name, ReplicaPlace(StateFolder.of(topology, settings.state)), settings, cell)
+    with choose_display(topology, functools.partial(tally, replica.run.plan), as_json) as display:
+        replica.start(display.say)
+        if replica.run.resumed_from:
+            display.say(f"going on after epoch {replica.run.resumed_from}")
+        with stopping_on_signals(replica.run.stop, display.say):
+            outcome = replica.wait(display.look)
+        display.end(outcome.progress, how_it_ended(outcome))

@@ -1,0 +1,77 @@
+"""`penstock status`: whether a topology runs, how far it is, and how safe."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from penstock.cli.loading import File, Sets, load
+from penstock.cli.screen import out
+from penstock.cli.state_place import CoordinatorOption, StateOption
+from penstock.topology.model import Topology
+
+if TYPE_CHECKING:
+    from penstock.replication.views import ReplicaView
+    from penstock.runtime.state_folder import StateFolder
+
+
+def status(
+    file: File = None,
+    sets: Sets = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    state: StateOption = None,
+    coordinator: CoordinatorOption = None,
+) -> None:
+    """Show whether a topology runs, how far it is, and how its replicas are.
+
+    With `replicas: 2`, `2/2 safe` means that either may fail now and nobody notices.
+    """
+    topology = load(file, sets, quiet=True)
+    from penstock.replication.replica import ReplicaPlace, opened_roster
+    from penstock.replication.views import safety_of, views_of
+    from penstock.runtime.state_folder import StateFolder
+
+    place = ReplicaPlace(StateFolder.of(topology, state))
+    views: list[ReplicaView] = []
+    if topology.replicas > 1 and (coordinator is not None or place.home.path.is_dir()):
+        with opened_roster(place.coordinator(topology, coordinator)) as roster:
+            views = views_of(roster.members(), roster.told())
+    reached = max([place.home.committed().epoch, *(view.epoch for view in views)])
+    how = safety_of(views) if views else _how(topology, place.home)
+    if as_json:
+        typer.echo(json.dumps({"topology": topology.name, "status": how, "epoch": reached,
+                               "replicas": [asdict(view) for view in views]}))
+        return
+    typer.echo(f"{topology.name}: {how}" + (f", epoch {reached}" if reached else ""))
+    if views:
+        out.print(replica_table(views))
+
+
+def _how(topology: Topology, state: StateFolder) -> str:
+    process = state.running()
+    if process is not None:
+        return f"running, process {process}"
+    committed = state.committed()
+    if not committed.epoch:
+        return "has not run yet"
+    return "ended" if committed.ended else "stopped; `penstock run` goes on"
+
+
+def replica_table(views: list[ReplicaView]) -> Table:
+    """Side by side: who is safe, who commits, who lags."""
+    from penstock.replication.lifecycle import Phase
+
+    colours = {Phase.SAFE: "green", Phase.PARKED: "red", Phase.DOWN: "red"}
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for name in ("replica", "cell", "", "epoch", "behind", "first"):
+        table.add_column(name, justify="right" if name in ("epoch", "behind", "first") else "left")
+    table.add_column("")
+    for view in views:
+        table.add_row(view.name, view.cell, Text(view.phase, style=colours.get(view.phase, "yellow")),
+                      f"{view.epoch:,}", f"{view.behind:,}", f"{view.first:,}", Text(view.why, style="dim"))
+    return table

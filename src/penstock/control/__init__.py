@@ -1,0 +1,1 @@
+"""What starts, watches and replaces running topologies. No tuple passes through here."""

@@ -1,0 +1,67 @@
+"""The operating system's side of one replica: a process group that goes on without whoever started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from penstock.replication.roster import Member
+
+
+class ReplicaProcess:
+    """A replica that this process has started, or one that it found running."""
+
+    def __init__(self, process: int, own: subprocess.Popen[bytes] | None = None, elsewhere: bool = False) -> None:
+        self.process = process
+        self._own = own
+        self._elsewhere = elsewhere
+
+    @classmethod
+    def start(cls, command: Sequence[str], log: Path) -> ReplicaProcess:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as said:
+            # A session of its own: Ctrl-C and the end of the terminal are not for it.
+            own = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
+        return cls(own.pid, own)
+
+    @classmethod
+    def found(cls, member: Member) -> ReplicaProcess:
+        return cls(member.process, elsewhere=member.host != socket.gethostname())
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it runs on this machine, where it can be seen and killed."""
+        return not self._elsewhere
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended; None while it runs, and for one that somebody else has started."""
+        return None if self._own is None else self._own.poll()
+
+    def is_alive(self) -> bool:
+        if self._own is not None:
+            return self._own.poll() is None
+        try:
+            os.kill(self.process, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    def stop(self) -> None:
+        """Let it finish its epoch."""
+        with suppress(ProcessLookupError):
+            os.kill(self.process, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """At once, with all its processes, also when it is frozen."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process, signal.SIGKILL)
+        if self._own is not None:
+            self._own.wait()

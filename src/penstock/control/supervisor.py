@@ -1,0 +1,281 @@
+"""Starts the replicas of a topology, watches them, and replaces those that fail.
+
+Results do not pass through here: when the supervisor is killed, its replicas go on, and the next one finds them.
+What to do is decided in `replication.lifecycle`; here it is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.connectors.base import Place
+from penstock.connectors.registry import sink_connector
+from penstock.connectors.shown_rows import CONSOLE, shown_sink
+from penstock.control.replica_process import ReplicaProcess
+from penstock.coordination.opening import open_coordinator
+from penstock.epochs.log import EpochLog
+from penstock.errors import CoordinationError, DeliveryError, TopologyError
+from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide, phase_of
+from penstock.replication.placement import choose_cell
+from penstock.replication.replica import ReplicaPlace, log_of
+from penstock.replication.roster import ENDED, FAILED, Roster, Told
+from penstock.replication.version import version_of
+from penstock.replication.views import ReplicaView
+from penstock.topology.dead_letters import buries, dead_letter_sink
+from penstock.topology.model import Topology
+
+_LOOK_SECONDS = 0.1
+_STOP_SECONDS = 60.0
+_PACES_KEPT = 20
+_WRONG_TOPOLOGY = 2
+"""The exit code of a replica that will not start, however often it is tried."""
+
+
+@dataclass
+class _Slot:
+    """The place of one replica: whoever fills it has its name and its state."""
+
+    name: str
+    cell: str
+    process: ReplicaProcess | None = None
+    sight: Sight = field(default_factory=Sight)
+    told: Told | None = None
+    why: str = ""
+    run: str = ""
+    """The start that is signed in, or was last."""
+
+
+class Supervisor:
+    """Keeps `topology.replicas` replicas running; `command` starts one, with `--replica NAME --cell CELL` after it."""
+
+    def __init__(self, topology: Topology, place: ReplicaPlace, command: Sequence[str], coordinator: str | None = None,
+                 clock: Callable[[], float] = time.monotonic) -> None:
+        self.topology = topology
+        self._place = place
+        self._command = list(command)
+        self._address = place.coordinator(topology, coordinator)
+        self._clock = clock
+        self._slots: list[_Slot] = []
+        self._head = Head()
+        self._paces: deque[float] = deque(maxlen=_PACES_KEPT)
+        self._stopping = False
+        self._diverged = False
+        self._say: Callable[[str], None] = lambda _: None
+        self._resources = contextlib.ExitStack()
+
+    def start(self, fresh: bool, say: Callable[[str], None] = lambda _: None) -> int:
+        """Make everything ready, and find the replicas that run already; returns the epoch to go on from."""
+        self._say = say
+        try:
+            self._resources.enter_context(self._place.home.held())
+            coordinator = open_coordinator(self._address)
+            self._resources.callback(coordinator.close)
+            self._roster = Roster(coordinator)
+            self._log = EpochLog(coordinator)
+            running = self._roster.members()
+            if not running:
+                self._make_ready(fresh)
+            elif self._roster.agree_on(version_of(self.topology)) != version_of(self.topology):
+                raise TopologyError(
+                    f"replicas of another version of '{self.topology.name}' are running: stop them first, with "
+                    "the file they were started with"
+                )
+            for number in range(1, self.topology.replicas + 1):
+                self._slots.append(self._slot(str(number)))
+        except BaseException:
+            self._resources.close()
+            raise
+        return self._reached()
+
+    def watch(self, look: Callable[[dict[str, Any] | None, list[ReplicaView]], None]) -> bool:
+        """Until the input ends, or `stop` is called; True when it has ended.
+
+        `look` sees the progress of the replica that is furthest, and all replicas. Raises DeliveryError when no replica
+        can go on.
+        """
+        try:
+            while True:
+                self._look_around()
+                look(self._furthest_progress(), self.views())
+                self._heed_divergence()
+                if any(slot.sight.ended for slot in self._slots):
+                    self._stop_all()
+                    return True
+                if self._stopping:
+                    self._stop_all()
+                    return False
+                for slot in self._slots:
+                    self._act(slot)
+                if all(slot.sight.parked for slot in self._slots):
+                    reasons = "\n".join(f"  replica {slot.name}: {slot.why}" for slot in self._slots)
+                    raise DeliveryError(f"no replica of '{self.topology.name}' can go on:\n{reasons}")
+                time.sleep(_LOOK_SECONDS)
+        except BaseException:
+            self._stop_all()
+            raise
+        finally:
+            self._resources.close()
+
+    def stop(self) -> None:
+        """All replicas finish their epoch, and end."""
+        self._stopping = True
+
+    def views(self) -> list[ReplicaView]:
+        return [
+            ReplicaView(slot.name, slot.cell, phase_of(slot.sight, self._head), slot.sight.epoch,
+                        max(self._head.epoch - slot.sight.epoch, 0), slot.told.first if slot.told else 0, slot.why)
+            for slot in self._slots
+        ]
+
+    # -- before ---------------------------------------------------------------------------------
+
+    def _make_ready(self, fresh: bool) -> None:
+        """Nobody runs: go on from what is there, or begin anew."""
+        states = self._place.states()
+        for state in states.values():
+            # A replica that is frozen, or whose JVM is ending, still has its state.
+            with state.held():
+                pass
+        home = self._place.home
+        anew = fresh or any(state.committed().ended for state in (home, *states.values()))
+        if anew:
+            shutil.rmtree(home.path / "replicas", ignore_errors=True)
+            home.clear()
+            self._log.clear()
+        self._roster.forget()
+        self._roster.adopt(version_of(self.topology))
+        self._open_sinks(anew or self._reached() == 0)
+
+    def _open_sinks(self, fresh: bool) -> None:
+        """Once, before any replica writes to them."""
+        items = [*self.topology.sinks, *([dead_letter_sink(self.topology)] if buries(self.topology) else [])]
+        for item in items:
+            if item.kind == CONSOLE:
+                sink = shown_sink(item, self.topology, self._place.home.path)
+            else:
+                sink = sink_connector(item, Place(self.topology.name, item.name, self.topology.folder.absolute()))
+            sink.open(fresh)
+            sink.close()
+
+    def _reached(self) -> int:
+        return max(state.committed().epoch for state in (self._place.home, *self._place.states().values()))
+
+    def _slot(self, name: str) -> _Slot:
+        member = self._roster.members().get(name)
+        if member is None:
+            cell = choose_cell(self.topology.cells, [slot.cell for slot in self._slots])
+            assert cell is not None, "validation has counted the cells"
+            return _Slot(name, cell)
+        self._say(f"replica {name} is running already: process {member.process}")
+        now = self._clock()
+        sight = Sight(alive=True, seen=True, registered=True, started=now, moved=now)
+        return _Slot(name, member.cell, ReplicaProcess.found(member), sight, run=member.run)
+
+    # -- looking --------------------------------------------------------------------------------
+
+    def _look_around(self) -> None:
+        try:
+            members, told = self._roster.members(), self._roster.told()
+        except CoordinationError:
+            # Nobody can be told to be gone while the coordinator is away: only processes that are not there are.
+            members, told = None, {}
+        now = self._clock()
+        for slot in self._slots:
+            self._look_at(slot, None if members is None else slot.name in members and members[slot.name].run,
+                          told.get(slot.name), now)
+        furthest = max(slot.sight.epoch for slot in self._slots)
+        if furthest > self._head.epoch:
+            if self._head.epoch:
+                self._paces.append(now - self._head.moved)
+            self._head = Head(furthest, now, max(self._paces, default=0.0))
+
+    def _heed_divergence(self) -> None:
+        if self._diverged:
+            return
+        with contextlib.suppress(CoordinationError):
+            found = self._roster.divergence()
+            if found is not None and self.topology.on_divergence == "stop":
+                raise DeliveryError(str(found))
+            if found is not None:
+                self._diverged = True
+                self._say(str(found))
+
+    def _look_at(self, slot: _Slot, run: str | bool | None, told: Told | None, now: float) -> None:
+        """`run` is the start that is signed in; False: none is; None: nobody knows."""
+        sight = slot.sight
+        alive = slot.process is not None and (slot.process.is_alive() if slot.process.is_here else bool(run))
+        if isinstance(run, str) and run != slot.run:
+            slot.run = run
+            sight = replace(sight, seen=True)
+        if run is not None:
+            sight = replace(sight, registered=bool(run))
+        if told is not None and told.run == slot.run:
+            slot.told = told
+            if told.epoch > sight.epoch:
+                sight = replace(sight, epoch=told.epoch, moved=now)
+            sight = replace(sight, ended=told.how == ENDED)
+        if sight.alive and not alive and not sight.ended:
+            sight = self._fallen(slot, sight)
+        slot.sight = replace(sight, alive=alive)
+        if phase_of(slot.sight, self._head) is Phase.SAFE:
+            slot.sight = replace(slot.sight, failures=0)
+            slot.why = ""
+
+    def _fallen(self, slot: _Slot, sight: Sight) -> Sight:
+        """It was there, and is not any more."""
+        code = None if slot.process is None else slot.process.exit_code
+        told = slot.told
+        slot.why = told.why if told is not None and told.how == FAILED and told.run == slot.run else self._how(code)
+        self._say(f"replica {slot.name} has ended: {slot.why.splitlines()[0]}")
+        failures = sight.failures + 1
+        return replace(sight, failures=failures, parked=code == _WRONG_TOPOLOGY, seen=False, registered=False, epoch=0)
+
+    def _how(self, code: int | None) -> str:
+        if code is not None and code < 0:
+            return f"it was killed by signal {-code}"
+        return "it is gone" if code is None else f"exit code {code}"
+
+    def _furthest_progress(self) -> dict[str, Any] | None:
+        heads = [slot.told for slot in self._slots if slot.told is not None and slot.told.progress]
+        best = max(heads, key=lambda told: told.epoch, default=None)
+        return None if best is None else dict(best.progress)
+
+    # -- acting ---------------------------------------------------------------------------------
+
+    def _act(self, slot: _Slot) -> None:
+        now = self._clock()
+        match decide(slot.sight, self._head, now):
+            case Action.START:
+                others = [other.cell for other in self._slots if other is not slot]
+                sick = [slot.cell] if slot.sight.failures > 1 else []
+                slot.cell = choose_cell(self.topology.cells, others, sick) or slot.cell
+                command = [*self._command, "--replica", slot.name, "--cell", slot.cell]
+                slot.process = ReplicaProcess.start(command, log_of(self._place.state_of(slot.name)))
+                self._say(f"replica {slot.name} starts in cell {slot.cell}")
+                slot.sight = Sight(alive=True, started=now, moved=now, failures=slot.sight.failures)
+            case Action.KILL:
+                assert slot.process is not None
+                self._say(f"replica {slot.name} gives no sign of life, or is stuck: it is killed and started again")
+                slot.process.kill()
+            case Action.PARK:
+                slot.sight = replace(slot.sight, parked=True)
+                self._say(f"replica {slot.name} has failed {slot.sight.failures} times and is parked: {slot.why}")
+            case Action.NOTHING:
+                pass
+
+    def _stop_all(self) -> None:
+        here = [slot.process for slot in self._slots if slot.process is not None and slot.process.is_here]
+        for process in here:
+            process.stop()
+        deadline = time.monotonic() + _STOP_SECONDS
+        while any(process.is_alive() for process in here) and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+        for process in here:
+            if process.is_alive():
+                process.kill()

@@ -1,0 +1,110 @@
+"""What becomes of a replica: what is seen of it goes in, what to do comes out. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+MOST_FAILURES = 5
+"""So many failures in a row, and never safe between them: it is parked, with its reason."""
+SAFE_BEHIND = 2
+"""A replica so few epochs behind the first has caught up: it is in the middle of what the other has just done."""
+START_PATIENCE_SECONDS = 180.0
+"""How long a start may take until the first epoch is done."""
+STALL_SECONDS = 10.0
+_STALL_PACES = 4.0
+"""A replica is stuck when an epoch takes it so many times longer than the first one's longest."""
+
+
+class Phase(StrEnum):
+    """How a replica is."""
+
+    DOWN = "down"
+    STARTING = "starting"
+    RECOVERING = "recovering"
+    SAFE = "safe"
+    PARKED = "parked"
+    ENDED = "ended"
+
+
+class Action(StrEnum):
+    """What to do with a replica."""
+
+    NOTHING = "nothing"
+    START = "start"
+    KILL = "kill"
+    PARK = "park"
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What is seen of one replica. Times are seconds on one clock."""
+
+    alive: bool = False
+    """Its process is there."""
+    seen: bool = False
+    """Since its start it has given a sign of life."""
+    registered: bool = False
+    """It gives signs of life now."""
+    ended: bool = False
+    """It has come to the end of the input."""
+    parked: bool = False
+    epoch: int = 0
+    """The last epoch it has done; 0 since its start none."""
+    started: float = 0.0
+    moved: float = 0.0
+    """When it last did an epoch."""
+    failures: int = 0
+    """How often in a row it ended before it was safe."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The replica that is furthest."""
+
+    epoch: int = 0
+    moved: float = 0.0
+    pace: float = 0.0
+    """The longest that it lately took from one epoch to the next."""
+
+
+def phase_of(sight: Sight, head: Head) -> Phase:
+    if sight.ended:
+        return Phase.ENDED
+    if sight.parked:
+        return Phase.PARKED
+    if not sight.alive:
+        return Phase.DOWN
+    if not sight.epoch:
+        return Phase.STARTING
+    return Phase.SAFE if head.epoch - sight.epoch <= SAFE_BEHIND else Phase.RECOVERING
+
+
+def decide(sight: Sight, head: Head, now: float) -> Action:
+    """What to do now. A replica that is killed is seen to be down next time, and started."""
+    if sight.ended or sight.parked:
+        return Action.NOTHING
+    if not sight.alive:
+        return Action.PARK if sight.failures >= MOST_FAILURES else Action.START
+    if sight.seen and not sight.registered:
+        return Action.KILL
+    if not sight.epoch:
+        return Action.KILL if now - sight.started > START_PATIENCE_SECONDS else Action.NOTHING
+    return Action.KILL if _is_stuck(sight, head, now) else Action.NOTHING
+
+
+def _is_stuck(sight: Sight, head: Head, now: float) -> bool:
+    """Whether its siblings have gone on without it for longer than slowness explains."""
+    behind = head.epoch > sight.epoch and head.moved > sight.moved
+    return behind and now - sight.moved > max(STALL_SECONDS, _STALL_PACES * head.pace)
+
+
+def safety(phases: list[Phase], behind: int) -> str:
+    """One line on all replicas: `2/2 safe`, or `1/2 safe, recovering, 340 epochs behind`."""
+    counted = [phase for phase in phases if phase is not Phase.ENDED]
+    safe = sum(phase is Phase.SAFE for phase in counted)
+    line = f"{safe}/{len(counted)} safe" if counted else "ended"
+    others = [phase for phase in counted if phase is not Phase.SAFE]
+    if others:
+        line += ", " + ", ".join(dict.fromkeys(others))
+    return f"{line}, {behind:,} epochs behind" if Phase.RECOVERING in others else line

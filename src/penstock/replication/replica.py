@@ -1,0 +1,152 @@
+"""One replica: a run that signs in, tells its siblings how far it is, and begins where they are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from penstock.coordination.base import Coordinator
+from penstock.coordination.opening import open_coordinator
+from penstock.errors import CoordinationError, TopologyError
+from penstock.replication.roster import ENDED, FAILED, STOPPED, Member, Roster, Told
+from penstock.replication.sibling import begin_from_sibling
+from penstock.replication.version import version_of
+from penstock.runtime.progress import Snapshot
+from penstock.runtime.run import Outcome, Run, RunSettings
+from penstock.runtime.state_folder import StateFolder
+from penstock.topology.model import LOCAL, Topology
+
+_SECONDS_BETWEEN_WORDS = 0.25
+
+
+@dataclass(frozen=True)
+class ReplicaPlace:
+    """Where the replicas of a topology keep what they share, and what each has alone."""
+
+    home: StateFolder
+
+    def state_of(self, name: str) -> StateFolder:
+        return StateFolder(self.home.path / "replicas" / name)
+
+    def states(self) -> dict[str, StateFolder]:
+        """Those there are on this machine, by replica."""
+        return {path.name: StateFolder(path) for path in sorted((self.home.path / "replicas").glob("*"))}
+
+    def coordinator(self, topology: Topology, given: str | None) -> str:
+        return self.home.coordinator_for(topology, given)
+
+
+class Replica:
+    """A replica from its start to its end; `run` is the run in it."""
+
+    def __init__(
+        self, topology: Topology, name: str, place: ReplicaPlace, settings: RunSettings, cell: str = LOCAL
+    ) -> None:
+        self.topology = topology
+        self.name = name
+        self._place = place
+        self._cell = cell
+        self._address = place.coordinator(topology, settings.coordinator)
+        own = replace(settings, replica=name, state=place.state_of(name).path, coordinator=self._address)
+        self._member = Member(name, cell, socket.gethostname(), os.getpid(), uuid.uuid4().hex)
+        self._told_at = 0.0
+        self._told: Told | None = None
+        self.run = Run(topology, own)
+        self._order = [*(operator.name for operator in topology.operators),
+                       *(f"sink {sink.name}" for sink in topology.sinks)]
+
+    def start(self, say: Callable[[str], None]) -> None:
+        """Sign in, catch up from a sibling if that is worth it, and start."""
+        self._coordinator: Coordinator = open_coordinator(self._address)
+        self._roster = Roster(self._coordinator)
+        try:
+            self._refuse_other_version()
+            self._roster.join(self._member)
+            self._coordinator.on_expired(self._join_again)
+            siblings = [state for name, state in self._place.states().items() if name != self.name]
+            taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
+            if taken is not None:
+                say(f"going on from a sibling's checkpoint of epoch {taken}")
+            self.run.start(say=say)
+        except BaseException as error:
+            self._leave(FAILED, str(error))
+            raise
+
+    def wait(self, look: Callable[[Snapshot], None]) -> Outcome:
+        def tell(snapshot: Snapshot) -> None:
+            self._tell(snapshot)
+            look(snapshot)
+
+        try:
+            outcome = self.run.wait(tell)
+        except BaseException as error:
+            self._leave(FAILED, str(error))
+            raise
+        self._leave(ENDED if outcome.ended else STOPPED, "", outcome.progress)
+        return outcome
+
+    def _refuse_other_version(self) -> None:
+        own = version_of(self.topology)
+        agreed = self._roster.agree_on(own)
+        if agreed != own:
+            raise TopologyError(
+                f"replica {self.name} has another version of '{self.topology.name}' than its siblings ({own} here, "
+                f"{agreed} there): give every replica the same file and the same code"
+            )
+
+    def _join_again(self) -> None:
+        """The session was lost: this process was frozen, or the coordinator away."""
+        try:
+            self._roster.join(self._member)
+        except CoordinationError:
+            # Somebody has taken its place meanwhile.
+            self.run.stop()
+
+    def _tell(self, snapshot: Snapshot) -> None:
+        now = time.monotonic()
+        if now - self._told_at < _SECONDS_BETWEEN_WORDS:
+            return
+        self._told_at = now
+        self._compare()
+        told = Told(self._member.run, snapshot.epoch, self.run.first, progress=asdict(snapshot))
+        if self._told is None or (told.epoch, told.first) != (self._told.epoch, self._told.first):
+            with contextlib.suppress(CoordinationError):
+                self._roster.tell(self.name, told)
+                self._told = told
+
+    def _compare(self) -> None:
+        """Tell the siblings what the last epochs gave."""
+        for epoch, digests in self.run.new_digests():
+            with contextlib.suppress(CoordinationError):
+                self._roster.compare(self.name, epoch, self._order, digests)
+
+    def _leave(self, how: str, why: str, progress: Snapshot | None = None) -> None:
+        last = self._told or Told(self._member.run)
+        if progress is not None:
+            self._compare()
+            last = replace(last, epoch=progress.epoch, first=self.run.first, progress=asdict(progress))
+        with contextlib.suppress(CoordinationError):
+            self._roster.tell(self.name, replace(last, how=how, why=why))
+            self._roster.leave(self.name)
+        self._coordinator.close()
+
+
+@contextmanager
+def opened_roster(address: str) -> Iterator[Roster]:
+    coordinator = open_coordinator(address)
+    try:
+        yield Roster(coordinator)
+    finally:
+        coordinator.close()
+
+
+def log_of(state: StateFolder) -> Path:
+    """What a replica that was started by a supervisor prints."""
+    return state.logs / "replica.log"

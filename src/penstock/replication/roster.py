@@ -1,0 +1,117 @@
+"""What replicas tell each other through the coordinator: who is there, how far each is, who was first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from penstock.coordination.base import Coordinator
+from penstock.errors import CoordinationError
+from penstock.replication.divergence import Divergence, find_divergence
+
+_MEMBERS = "replicas/"
+_TOLD = "told/"
+_VERSION = "version"
+_DIGESTS = "digests/"
+_DIVERGENCE = "divergence"
+_DIGESTS_KEPT = 100
+
+RUNNING, ENDED, STOPPED, FAILED = "running", "ended", "stopped", "failed"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A replica that is running, as it has signed in."""
+
+    name: str
+    cell: str
+    host: str
+    process: int
+    run: str
+    """Tells two starts of one replica apart."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a replica last said of itself."""
+
+    run: str
+    epoch: int = 0
+    first: int = 0
+    """How many epochs it was the first to deliver, since its start."""
+    how: str = RUNNING
+    why: str = ""
+    progress: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Roster:
+    """The replicas of one topology."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+
+    def join(self, member: Member) -> None:
+        """Sign in, for as long as this process gives signs of life; raises CoordinationError if the name is taken."""
+        text = json.dumps(asdict(member))
+        found = self._coordinator.create_ephemeral(_MEMBERS + member.name, text)
+        if found != text:
+            other = Member(**json.loads(found))
+            raise CoordinationError(
+                f"replica {member.name} is running already: process {other.process} on {other.host}, in cell "
+                f"{other.cell}; stop it first, or give another --replica"
+            )
+
+    def leave(self, name: str) -> None:
+        self._coordinator.delete(_MEMBERS + name)
+
+    def tell(self, name: str, told: Told) -> None:
+        self._coordinator.put(_TOLD + name, json.dumps(asdict(told)))
+
+    def members(self) -> dict[str, Member]:
+        """By name, those that give signs of life."""
+        return {name: Member(**fields) for name, fields in self._entries(_MEMBERS).items()}
+
+    def told(self) -> dict[str, Told]:
+        """By name, what each last said, however long ago."""
+        return {name: Told(**fields) for name, fields in self._entries(_TOLD).items()}
+
+    def agree_on(self, version: str) -> str:
+        """The version of the topology that all replicas run: this one, unless there is one already."""
+        return self._coordinator.create_if_absent(_VERSION, version)
+
+    def adopt(self, version: str) -> None:
+        """From now on replicas run this version."""
+        self._coordinator.put(_VERSION, version)
+
+    def compare(self, name: str, epoch: int, order: Sequence[str], digests: Mapping[str, str]) -> Divergence | None:
+        """Publish what this replica gave in an epoch, and compare it with what the others have published."""
+        prefix = f"{_DIGESTS}{epoch:012d}/"
+        self._coordinator.put(prefix + name, json.dumps(digests))
+        found = find_divergence(epoch, order, self._entries(prefix))
+        if found is not None:
+            self._coordinator.create_if_absent(_DIVERGENCE, json.dumps(asdict(found)))
+        if epoch % _DIGESTS_KEPT == 0:
+            for key in self._coordinator.list(_DIGESTS):
+                if int(key.removeprefix(_DIGESTS).partition("/")[0]) > epoch - _DIGESTS_KEPT:
+                    break
+                self._coordinator.delete(key)
+        return found
+
+    def divergence(self) -> Divergence | None:
+        """The first that any replica has found."""
+        text = self._coordinator.get(_DIVERGENCE)
+        if text is None:
+            return None
+        fields = json.loads(text)
+        return Divergence(fields["epoch"], fields["node"], tuple(fields["replicas"]))
+
+    def forget(self) -> None:
+        """Forget all that was said; those who are signed in stay so."""
+        for key in (*self._coordinator.list(_TOLD), *self._coordinator.list(_DIGESTS), _VERSION, _DIVERGENCE):
+            self._coordinator.delete(key)
+
+    def _entries(self, prefix: str) -> dict[str, Any]:
+        found = {key.removeprefix(prefix): self._coordinator.get(key) for key in self._coordinator.list(prefix)}
+        return {name: json.loads(text) for name, text in found.items() if text is not None}

@@ -1,0 +1,48 @@
+"""The replicas of a topology as people see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.replication.lifecycle import Head, Phase, Sight, phase_of, safety
+from penstock.replication.roster import ENDED, FAILED, Member, Told
+
+
+@dataclass(frozen=True)
+class ReplicaView:
+    """One replica."""
+
+    name: str
+    cell: str
+    phase: Phase
+    epoch: int
+    behind: int
+    first: int
+    """How many epochs it was the first to deliver."""
+    why: str = ""
+    process: int | None = None
+    host: str = ""
+
+
+def safety_of(views: list[ReplicaView]) -> str:
+    """One line on all of them."""
+    return safety([view.phase for view in views], max((view.behind for view in views), default=0))
+
+
+def views_of(members: Mapping[str, Member], told: Mapping[str, Told]) -> list[ReplicaView]:
+    """What replicas have said of themselves, without a look at their processes."""
+    head = Head(max((each.epoch for each in told.values()), default=0))
+    return [_view(name, members.get(name), told.get(name), head) for name in sorted({*members, *told})]
+
+
+def _view(name: str, member: Member | None, told: Told | None, head: Head) -> ReplicaView:
+    current = told if told is not None and (member is None or told.run == member.run) else None
+    epoch = current.epoch if current is not None else 0
+    ended = current is not None and current.how == ENDED
+    phase = phase_of(Sight(alive=member is not None, epoch=epoch, ended=ended), head)
+    why = current.why if current is not None and current.how == FAILED else ""
+    return ReplicaView(
+        name, member.cell if member else "–", phase, epoch, head.epoch - epoch if epoch else 0,
+        current.first if current else 0, why, member.process if member else None, member.host if member else "",
+    )

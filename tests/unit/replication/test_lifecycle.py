@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.replication.lifecycle import (
+    MOST_FAILURES,
+    STALL_SECONDS,
+    START_PATIENCE_SECONDS,
+    Action,
+    Head,
+    Phase,
+    Sight,
+    decide,
+    phase_of,
+    safety,
+)
+
+NOW = 1000.0
+HEALTHY = Sight(alive=True, seen=True, registered=True, epoch=100, started=900.0, moved=999.5)
+HEAD = Head(epoch=101, moved=999.9, pace=0.5)
+
+
+def test_a_healthy_replica_is_left_alone() -> None:
+    assert decide(HEALTHY, HEAD, NOW) is Action.NOTHING
+    assert phase_of(HEALTHY, HEAD) is Phase.SAFE
+
+
+def test_one_that_is_gone_is_started_at_once() -> None:
+    gone = replace(HEALTHY, alive=False, registered=False)
+    assert decide(gone, HEAD, NOW) is Action.START
+    assert phase_of(gone, HEAD) is Phase.DOWN
+
+
+def test_one_that_fails_again_and_again_is_parked() -> None:
+    gone = Sight(failures=MOST_FAILURES - 1)
+    assert decide(gone, HEAD, NOW) is Action.START
+    assert decide(replace(gone, failures=MOST_FAILURES), HEAD, NOW) is Action.PARK
+    assert decide(replace(gone, parked=True), HEAD, NOW) is Action.NOTHING
+    assert phase_of(replace(gone, parked=True), HEAD) is Phase.PARKED
+
+
+def test_one_that_is_frozen_is_killed_when_its_lease_is_over() -> None:
+    assert decide(replace(HEALTHY, registered=False), HEAD, NOW) is Action.KILL
+
+
+def test_one_that_is_only_starting_has_not_lost_its_lease() -> None:
+    starting = Sight(alive=True, started=NOW - 20)
+    assert decide(starting, HEAD, NOW) is Action.NOTHING
+    assert phase_of(starting, HEAD) is Phase.STARTING
+    assert decide(starting, HEAD, starting.started + START_PATIENCE_SECONDS + 1) is Action.KILL
+
+
+def test_one_that_is_stuck_while_its_siblings_go_on_is_killed() -> None:
+    stuck = replace(HEALTHY, moved=NOW - STALL_SECONDS - 1)
+    assert decide(stuck, HEAD, NOW) is Action.KILL
+    # When all stand still, nobody is stuck: there is no input, or no coordinator.
+    assert decide(stuck, replace(HEAD, epoch=100, moved=stuck.moved), NOW) is Action.NOTHING
+
+
+def test_slow_epochs_are_not_stuck_ones() -> None:
+    slow = replace(HEALTHY, moved=NOW - 60)
+    assert decide(slow, replace(HEAD, pace=30.0), NOW) is Action.NOTHING
+    assert decide(slow, replace(HEAD, pace=14.0), NOW) is Action.KILL
+
+
+def test_it_is_safe_only_when_it_has_caught_up() -> None:
+    assert phase_of(replace(HEALTHY, epoch=40), HEAD) is Phase.RECOVERING
+
+
+def test_one_that_has_ended_is_done() -> None:
+    ended = replace(HEALTHY, alive=False, registered=False, ended=True)
+    assert decide(ended, HEAD, NOW) is Action.NOTHING
+    assert phase_of(ended, HEAD) is Phase.ENDED
+
+
+@pytest.mark.parametrize(
+    ("phases", "behind", "said"),
+    [
+        ([Phase.SAFE, Phase.SAFE], 0, "2/2 safe"),
+        ([Phase.SAFE, Phase.RECOVERING], 340, "1/2 safe, recovering, 340 epochs behind"),
+        ([Phase.SAFE, Phase.DOWN, Phase.PARKED], 0, "1/3 safe, down, parked"),
+        ([Phase.SAFE, Phase.STARTING, Phase.STARTING], 7, "1/3 safe, starting"),
+        ([Phase.ENDED, Phase.ENDED], 0, "ended"),
+    ],
+)
+def test_one_line_tells_how_safe_a_topology_is(phases: list[Phase], behind: int, said: str) -> None:
+    assert safety(phases, behind) == said

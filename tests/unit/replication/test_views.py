@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from penstock.replication.lifecycle import Phase
+from penstock.replication.roster import ENDED, FAILED, Member, Told
+from penstock.replication.views import safety_of, views_of
+
+
+def member(name: str, run: str) -> Member:
+    return Member(name, "local", "here", 40, run)
+
+
+def test_replicas_are_seen_by_what_they_say() -> None:
+    members = {"1": member("1", "a"), "2": member("2", "b")}
+    views = views_of(members, {"1": Told("a", 400, 300), "2": Told("b", 60, 100)})
+    assert [(view.name, view.phase, view.behind, view.first) for view in views] == [
+        ("1", Phase.SAFE, 0, 300), ("2", Phase.RECOVERING, 340, 100)]
+    assert safety_of(views) == "1/2 safe, recovering, 340 epochs behind"
+
+
+def test_what_an_earlier_start_has_said_is_not_about_this_one() -> None:
+    (view,) = views_of({"1": member("1", "new")}, {"1": Told("old", 400)})
+    assert (view.phase, view.epoch) == (Phase.STARTING, 0)
+
+
+def test_one_that_gives_no_sign_of_life_is_down_with_its_reason() -> None:
+    failed = Told("b", 7, how=FAILED, why="the disk is full")
+    views = views_of({"1": member("1", "a")}, {"1": Told("a", 9), "2": failed})
+    assert [(view.phase, view.why) for view in views] == [(Phase.SAFE, ""), (Phase.DOWN, "the disk is full")]
+    assert safety_of(views) == "1/2 safe, down"
+
+
+def test_at_the_end_nobody_is_unsafe() -> None:
+    assert safety_of(views_of({}, {"1": Told("a", 9, how=ENDED), "2": Told("b", 9, how=ENDED)})) == "ended"
