@@ -42,7 +42,7 @@ def _multiplies(step: Step) -> bool:
             return route.kind is RouteKind.ALL
         case Apply(operator=Custom() | Explode() | Count(emit="each") | Join() | Enrich()):
             return True
-        case Apply(operator=Window(emit=emit, span=span)):
+        case Apply(operator=Window(emit=emit, span=span, code=code)):
             # What is closed may have come in many epochs before.
-            return emit == "close" or span.kind is WindowKind.SLIDING
+            return emit == "close" or span.kind is WindowKind.SLIDING or code is not None
     return False

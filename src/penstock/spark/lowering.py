@@ -51,6 +51,7 @@ from penstock.topology.model import (
     Select,
     Union,
     Uniq,
+    own_function,
 )
 from penstock.topology.window import Window as TimeWindow
 
@@ -180,7 +181,7 @@ def _(step: Apply, lowering: Lowering) -> DataFrame:
         frame = lower_join(step.operator, frames_by_port(step, lowering), lowering)
     else:
         frame = lower_operator(step.operator, lowering.frames[step.input], lowering)
-    if lowering.digests and isinstance(step.operator, Custom):
+    if lowering.digests and own_function(step.operator):
         frame = with_digest(frame, step.operator.name, OPERATOR_DIGEST)
     if lowering.metrics and step.operator.name in lowering.counted:
         number = F.count(F.lit(1))
