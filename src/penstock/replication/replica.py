@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import CoordinationError, TopologyError
@@ -62,7 +64,7 @@ class Replica:
         self._order = [*(operator.name for operator in topology.operators),
                        *(f"sink {sink.name}" for sink in topology.sinks)]
 
-    def start(self, say: Callable[[str], None]) -> None:
+    def start(self, say: Callable[[str], None] = lambda _: None, spark: SparkSession | None = None) -> None:
         """Sign in, catch up from a sibling if that is worth it, and start."""
         self._coordinator: Coordinator = open_coordinator(self._address)
         self._roster = Roster(self._coordinator)
@@ -74,12 +76,12 @@ class Replica:
             taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
             if taken is not None:
                 say(f"going on from a sibling's checkpoint of epoch {taken}")
-            self.run.start(say=say)
+            self.run.start(spark, say)
         except BaseException as error:
             self._leave(FAILED, str(error))
             raise
 
-    def wait(self, look: Callable[[Snapshot], None]) -> Outcome:
+    def wait(self, look: Callable[[Snapshot], None] = lambda _: None) -> Outcome:
         def tell(snapshot: Snapshot) -> None:
             self._tell(snapshot)
             look(snapshot)
