@@ -26,7 +26,9 @@ def test_a_run_that_is_interrupted_while_it_starts_says_so_in_one_line(tmp_path:
     (tmp_path / "topology.yaml").write_text(TOPOLOGY)
     process = subprocess.Popen(
         [PENSTOCK, "run"], cwd=tmp_path, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, start_new_session=True)
+        stderr=subprocess.STDOUT, start_new_session=True,
+        # Whoever runs the tests in the background has them ignore Ctrl-C, and processes inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     assert process.stdout is not None
     said = ""
     try:
