@@ -47,6 +47,20 @@ def test_branches_are_numbered_from_the_sinks_upwards(project: Any) -> None:
         ("counts", "stateStoreSave"), ("first", "dedupe"), ("number", "stateStoreSave"), ("first", "dedupe")]
 
 
+def test_windows_that_wait_have_a_number_more(project: Any) -> None:
+    topology = project.topology("""
+        topology: early
+        sources:
+          clicks: {rows: [], schema: "user string, at timestamp"}
+        operators:
+          minutes: {from: clicks, window: tumbling(1m), on: at, by: user, compute: count() as n, emit: every 3 epochs}
+        sinks:
+          out: {from: minutes, file: out.jsonl}
+        """)
+    assert laid_out(project, topology) == [
+        ("minutes.early", "transformWithStateInPySparkExec"), ("minutes", "stateStoreSave")]
+
+
 @pytest.mark.parametrize(("example", "expected"), [
     ("fraud", [("alerts", "transformWithStateInPySparkExec")] * 2),
     ("orders-payments", [("matched", "symmetricHashJoin")] * 2),

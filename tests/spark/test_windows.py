@@ -277,6 +277,15 @@ def test_early_results_tell_of_every_window_that_changed(project: Any) -> None:
     assert minutes(project) == [("12:00", 1), ("12:00", 2), ("12:05", 1), ("12:00", 3)]
 
 
+def test_early_results_appear_in_every_third_epoch_and_at_the_end(project: Any) -> None:
+    topology = clicks(project, [at(0), at(1), at(300), at(2), at(3), at(301), at(302)], ", emit: every 3 epochs")
+    project.run(topology)
+    # One tuple an epoch; the one at the third second is late.
+    found = minutes(project)
+    assert [sorted(found[:2]), sorted(found[2:4]), found[4:]] == [
+        [("12:00", 2), ("12:05", 1)], [("12:00", 3), ("12:05", 2)], [("12:05", 3)]]
+
+
 def test_with_late_update_no_window_is_ever_closed(project: Any) -> None:
     project.run(clicks(project, [at(0), at(300), at(301), at(1), at(2)], ", emit: changes, late: update"))
     assert minutes(project) == [("12:00", 1), ("12:05", 1), ("12:05", 2), ("12:00", 2), ("12:00", 3)]

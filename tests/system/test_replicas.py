@@ -1,64 +1,83 @@
-"""Two replicas of one topology, of which one is killed and the other frozen."""
+"""Two replicas of one topology: killed, frozen, and changed while they run."""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 from collections import Counter
 from pathlib import Path
 
 from penstock.replication.replica import opened_roster
+from penstock.replication.views import all_safe
 
-from .readings import Project
+from .readings import TOPOLOGY, Project
 
-TUPLES = 2000
-TOPOLOGY = f"""\
+STREAM = """\
 topology: readings
 replicas: 2
 cells: any
-epoch: {{interval: 200ms, max_tuples: 10}}
+epoch: {interval: 200ms}
 sources:
-  ticks: {{generator: {{id: sequence, key: "choice(a, b, c)"}}, count: {TUPLES}}}
+  ticks: {generator: {id: sequence, key: "choice(a, b, c)"}, rate: 50}
 operators:
-  counted: {{from: ticks, count: key}}
+  tagged:  {from: ticks, custom: "own:tagged", emits: "id bigint, key string, version string"}
+  counted: {from: tagged, count: key}
 sinks:
-  all:    {{from: ticks, file: out/all.jsonl}}
-  counts: {{from: counted, file: out/counts.jsonl}}
+  all:    {from: tagged, file: out/all.jsonl}
+  counts: {from: counted, file: out/counts.jsonl}
 """
+CODE = "def tagged(tup):\n    return tup.id, tup.key, '{version}'\n"
 
 
-def process_of(project: Project, replica: str) -> int:
-    with opened_roster(f"sqlite:{project.state / 'coordinator.sqlite'}") as roster:
-        return roster.members()[replica].process
-
-
-def epoch_of(project: Project, replica: str) -> int:
-    with opened_roster(f"sqlite:{project.state / 'coordinator.sqlite'}") as roster:
-        told, member = roster.told().get(replica), roster.members().get(replica)
-        return told.epoch if told is not None and member is not None and told.run == member.run else 0
-
-
-def test_a_replica_that_is_killed_is_replaced_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+def test_replicas_that_are_killed_and_frozen_lose_and_double_nothing(tmp_path: Path) -> None:
     project = Project.new(tmp_path, TOPOLOGY)
+    done = project.run("--replicas", "2", "--kills", "1", "--seed", "3", "--report", "report.json", command="chaos")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    strikes = report["disturbed"]["strikes"]
+    assert [strike["done"] for strike in strikes] == [True] * 3, strikes
+    assert {strike["act"] for strike in strikes} == {
+        "kill -9 of the driver", "freeze", "kill -9 of the supervisor"}
+    assert report["disturbed"]["starts"] == 2
+    assert [(verdict["lost"], verdict["duplicated"]) for verdict in report["verdicts"]] == [(0, 0)] * 2
+    assert "longest gap between epochs around a blow" in done.stdout
+
+
+def safe(project: Project) -> bool:
+    if not (project.state / "coordinator.sqlite").exists():
+        return False
+    with opened_roster(f"sqlite:{project.state / 'coordinator.sqlite'}") as roster:
+        return all_safe(("1", "2"), roster.members(), roster.told())
+
+
+def test_new_code_and_another_division_are_put_in_place_one_replica_at_a_time(tmp_path: Path) -> None:
+    project = Project.new(tmp_path, STREAM)
+    (tmp_path / "own.py").write_text(CODE.format(version="old"))
     with project.running() as run:
-        run.until(lambda: (project.state / "coordinator.sqlite").exists() and epoch_of(project, "1") > 3)
-        run.until(lambda: epoch_of(project, "2") > 3)
-        killed = process_of(project, "1")
-        os.killpg(killed, signal.SIGKILL)
-        reached = epoch_of(project, "2")
-        # The other one goes on meanwhile.
-        run.until(lambda: epoch_of(project, "2") > reached + 3)
-        run.until(lambda: epoch_of(project, "1") > reached)
-        assert process_of(project, "1") != killed
-        # Now the one that has delivered all along is frozen.
-        os.killpg(process_of(project, "2"), signal.SIGSTOP)
+        run.until(lambda: safe(project))
+        (tmp_path / "own.py").write_text(CODE.format(version="new"))
+        restarted = project.run(".", "--json", command="restart")
+        assert restarted.returncode == 0, restarted.stderr
+        assert json.loads(restarted.stdout)["restarted"] == ["1", "2"]
+        rescaled = project.run(".", "counted=3", "--json", command="rescale")
+        assert rescaled.returncode == 0, rescaled.stderr
+        assert json.loads(rescaled.stdout)["after"] == 3
+        assert safe(project)
+        run.signal_group(signal.SIGINT)
         assert run.finish() == 0, run.errors
         told = [event for event in run.events() if event["event"] == "replicas"]
-    ids = Counter(json.loads(line)["id"] for line in project.output()["all"])
-    assert len(ids) == TUPLES
+    shapes = [json.loads((project.state / "replicas" / name / "shape").read_text()) for name in ("1", "2")]
+    assert [shape["state partitions"] for shape in shapes] == [3, 3]
+    rows = [json.loads(line) for line in project.output()["all"]]
+    ids = Counter(row["id"] for row in rows)
+    assert sorted(ids) == list(range(len(rows)))
     assert set(ids.values()) == {1}
+    versions = [row["version"] for row in sorted(rows, key=lambda row: row["id"])]
+    assert (versions[0], versions[-1]) == ("old", "new")
     counts = [json.loads(line) for line in project.output()["counts"]]
-    assert sum(max(row["count"] for row in counts if row["key"] == key) for key in "abc") == TUPLES
-    assert len({(row["key"], row["count"]) for row in counts}) == len(counts)
-    assert ["safe", "safe"] in [[view["phase"] for view in event["replicas"]] for event in told]
+    assert sum(max(row["count"] for row in counts if row["key"] == key) for key in "abc") == len(rows)
+    # Whichever was restarted, the other one was there.
+    phases = [[view["phase"] for view in event["replicas"]] for event in told]
+    assert ["safe", "safe"] in phases
+    first = phases.index(["safe", "safe"])
+    assert all("safe" in each for each in phases[first:-1])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.chaos.replica_trial import ReplicaTrial
 from penstock.chaos.report import Report
 from penstock.chaos.schedule import Disturbance, Rescale, schedule
 from penstock.chaos.small_disk import Disk, ordinary_disk, small_disk
@@ -67,9 +68,15 @@ def rehearse(
     expected = {name: read_rows(sink, settings.ignored_in(name)) for name, sink in sinks.items()}
 
     begin("disturbed", reference.epochs)
-    planned = schedule(settings.kills, settings.seed, reference.epochs, settings.deep, settings.rescales)
+    replicas = subject.replicas
+    planned = schedule(settings.kills, settings.seed, reference.epochs, settings.deep, settings.rescales,
+                       replicas.number if replicas else 1)  # fmt: skip
     with _disk(scratch / "disturbed", settings.deep, undisturbed.folder) as disk:
-        disturbed = _trial(ways, disk, scratch / "disturbed-logs", planned)
+        logs = scratch / "disturbed-logs"
+        if replicas:
+            disturbed = ReplicaTrial(ways, disk.folder, logs, replicas).run(planned)
+        else:
+            disturbed = _trial(ways, disk, logs, planned)
         verdicts, unreadable = _verdicts(subject, settings, disk, expected) if disturbed.ended else ((), ())
     topology = subject.topology
     broken = (*breaches(topology.delivery, verdicts), *unreadable, *disturbed.troubles)

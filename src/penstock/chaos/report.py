@@ -55,7 +55,7 @@ class Report:
         if undone:
             lines.append(f"note: {len(undone)} of {len(self.disturbed.strikes)} disturbances were not done, see above")
         lines += [f"note: sink '{name}' was left out: it keeps no rows to compare" for name in self.left_out]
-        lines.append(self._pause())
+        lines.append(self._pause() if self.disturbed.gaps is None else str(self.disturbed.gaps))
         if self.delivery is Delivery.AT_MOST_ONCE:
             lost = self.disturbed
             lines.append(f"skipped {lost.lost_epochs} epochs, which cost {lost.lost_tuples:,} tuples")

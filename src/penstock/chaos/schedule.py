@@ -14,6 +14,8 @@ from penstock.epochs.moments import Moment, Victim
 T = TypeVar("T")
 
 _FREEZE_SECONDS = (1.0, 4.0)
+_REPLICA_FREEZE_SECONDS = (1.0, 12.0)
+"""Long enough that a frozen replica is taken for dead, and short enough that it wakes up before that."""
 _KILLS_PER_INTERRUPTION = 5
 """So many kills come with one freeze and one restart; there is always one of each."""
 
@@ -34,6 +36,8 @@ class Act(StrEnum):
     CORRUPT_OFFSETS = "newest offset-log entry cut short"
     CORRUPT_STATE = "newest state file cut short"
     FILL_DISK = "disk filled"
+    KILL_SUPERVISOR = "kill -9 of the supervisor"
+    """Of replicas: they must go on without it."""
     RESCALE = "rescale"
     """Not to do harm: the state is divided anew while it runs."""
 
@@ -71,6 +75,8 @@ class Disturbance:
     """How long a freeze lasts."""
     choice: float = 0.0
     """Which of several workers, from 0 to 1."""
+    replica: int = 0
+    """Which of several replicas, from 1; 0: the one and only, or whichever comes to the moment first."""
     operator: str = ""
     instances: int = 0
     """What is rescaled, and to how many."""
@@ -78,9 +84,9 @@ class Disturbance:
     def __str__(self) -> str:
         if self.act is Act.RESCALE:
             return f"{self.act} {self.operator}={self.instances}"
-        where = f", {self.moment}" if self.moment else ""
+        where = f", {self.moment}" if self.moment else f" of replica {self.replica}" if self.replica else ""
         lasting = f" for {self.seconds:.1f} s" if self.act is Act.FREEZE else ""
-        return f"{self.act}{lasting}{where}"
+        return f"{self.act}{where}{lasting}" if self.replica else f"{self.act}{lasting}{where}"
 
 
 Rescale = tuple[str, int]
@@ -88,12 +94,13 @@ Rescale = tuple[str, int]
 
 
 def schedule(
-    kills: int, seed: int, epochs: int, deep: bool = False, rescales: Sequence[Rescale] = ()
+    kills: int, seed: int, epochs: int, deep: bool = False, rescales: Sequence[Rescale] = (), replicas: int = 1
 ) -> list[Disturbance]:
     """`kills` kills, some freezes and restarts, and with `deep` each kind of damage once, in order of epochs.
 
     Kills at chosen moments and at any time take turns, and no kind comes twice before all have come once. The rescales
-    come in their order, spread evenly between the others.
+    come in their order, spread evenly between the others. Of several replicas one at a time is struck, and instead of
+    a restart their supervisor is killed.
     Everything falls before the last epoch, spread evenly; the same arguments give the same schedule.
     """
     chance = random.Random(seed)
@@ -104,8 +111,8 @@ def schedule(
     for number in range(kills):
         moment = next(moments) if number % 2 == 0 else None
         planned.append((next(turns[moment]) if moment else next(any_time), moment))
-    interruptions = max(1, kills // _KILLS_PER_INTERRUPTION)
-    planned += [(Act.FREEZE, None), (Act.RESTART, None)] * interruptions
+    interruptions = _interruptions(kills)
+    planned += [(Act.FREEZE, None), (Act.RESTART if replicas == 1 else Act.KILL_SUPERVISOR, None)] * interruptions
     chance.shuffle(planned)
     if deep:
         for act in DEEP:
@@ -114,6 +121,7 @@ def schedule(
     for number in range(len(rescales)):
         planned.insert((number + 1) * others // (len(rescales) + 1) + number, (Act.RESCALE, None))
     wanted = iter(rescales)
+    freezes = _FREEZE_SECONDS if replicas == 1 else _REPLICA_FREEZE_SECONDS
     return [
         Disturbance(
             number + 1,
@@ -121,12 +129,22 @@ def schedule(
             _epoch(chance, number, len(planned), epochs),
             moment,
             0.0 if moment else round(chance.random(), 3),
-            round(chance.uniform(*_FREEZE_SECONDS), 1) if act is Act.FREEZE else 0.0,
+            round(chance.uniform(*freezes), 1) if act is Act.FREEZE else 0.0,
             round(chance.random(), 3),
+            chance.randint(1, replicas) if replicas > 1 and not moment and act is not Act.KILL_SUPERVISOR else 0,
             *(next(wanted) if act is Act.RESCALE else ()),
         )
         for number, (act, moment) in enumerate(planned)
     ]
+
+
+def blows_with(kills: int) -> int:
+    """How many disturbances so many kills come to, with the freezes and restarts between them."""
+    return kills + 2 * _interruptions(kills)
+
+
+def _interruptions(kills: int) -> int:
+    return max(1, kills // _KILLS_PER_INTERRUPTION)
 
 
 def _epoch(chance: random.Random, number: int, of: int, epochs: int) -> int:

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from penstock.chaos.schedule import blows_with
 from penstock.connectors.base import Place, SinkConnector, SourceConnector
 from penstock.connectors.registry import sink_connector, source_connector
 from penstock.errors import TopologyError
 from penstock.topology.dead_letters import DEAD_LETTERS, buries, dead_letter_sink
 from penstock.topology.model import FrozenOptions, Source, Topology
+from penstock.topology.values import to_seconds
 
 _TUPLES_PER_CUT = 1_000_000
 _COUNTING_SECONDS = 60.0
@@ -20,6 +22,24 @@ _HARMLESS = ("console", "memory")
 """Kinds of sinks that leave nothing behind."""
 _UNHURRIED = "1000000000000"
 """A rate at which every tuple is due at once."""
+
+
+_RECOVERY_SECONDS = 20.0
+"""About how long a replica takes to be replaced and to catch up."""
+_EPOCHS_PER_RECOVERY = 40
+_SHORTEST_INTERVAL = 0.2
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """How many replicas there are, and how often they cut an epoch."""
+
+    number: int
+    interval: float
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        return f"replicas={self.number}", "cells=any", f"epoch.interval={self.interval}"
 
 
 @dataclass(frozen=True)
@@ -31,11 +51,13 @@ class Subject:
     """For `--set`: those of the harness, then the user's, which win."""
     tuples: int
     epochs: int
+    replicas: Replicas | None = None
+    """Of the disturbed run, where it has several."""
     notes: tuple[str, ...] = ()
     """What a user should know of how the topology was prepared."""
 
 
-def prepare(topology: Topology, sets: Mapping[str, str], kills: int) -> Subject:
+def prepare(topology: Topology, sets: Mapping[str, str], kills: int, replicas: int = 1) -> Subject:
     """Cut the input into enough epochs for `kills` kills; raises TopologyError for input without end.
 
     Both runs must cut the same epochs, because what a running count delivers depends on them. So the size of an
@@ -43,15 +65,23 @@ def prepare(topology: Topology, sets: Mapping[str, str], kills: int) -> Subject:
     """
     tuples = {source.name: count_tuples(topology, source) for source in topology.sources}
     most = max(tuples.values(), default=0)
-    own = {key: value for key, value in _own_sets(topology, most, kills).items() if key not in sets}
+    blows = blows_with(kills)
+    wanted = wanted_epochs(kills) if replicas == 1 else _EPOCHS_PER_RECOVERY * (blows + 1)
+    own = {key: value for key, value in _own_sets(topology, most, wanted).items() if key not in sets}
     chosen = {**own, **sets}
     epochs = max(1, -(-most // int(own.get("epoch.max_tuples", topology.epoch_tuples))))
     notes = []
     if epochs <= kills:
         notes.append(f"the input of {most:,} tuples makes only {epochs} epochs; more tuples would test more")
+    if "epoch.interval" in sets:
+        interval = to_seconds(sets["epoch.interval"])
+    else:
+        # The stream must last until all replicas are safe again after each blow.
+        interval = round(max(_SHORTEST_INTERVAL, _RECOVERY_SECONDS * (blows + 1) / epochs), 2)
     return Subject(
-        topology, tuple(f"{key}={value}" for key, value in chosen.items()), sum(tuples.values()), epochs, tuple(notes)
-    )
+        topology, tuple(f"{key}={value}" for key, value in chosen.items()), sum(tuples.values()), epochs,
+        Replicas(replicas, interval) if replicas > 1 else None, tuple(notes),
+    )  # fmt: skip
 
 
 def wanted_epochs(kills: int) -> int:
@@ -97,8 +127,10 @@ def comparable_sinks(topology: Topology, folder: Path) -> tuple[dict[str, SinkCo
     return found, left_out
 
 
-def _own_sets(topology: Topology, most: int, kills: int) -> dict[str, str]:
-    own = {"epoch.max_tuples": str(max(1, -(-most // wanted_epochs(kills)))), "epoch.interval": "0"}
+def _own_sets(topology: Topology, most: int, epochs: int) -> dict[str, str]:
+    own = {"epoch.max_tuples": str(max(1, -(-most // epochs))), "epoch.interval": "0"}
+    if topology.replicas > 1:
+        own["replicas"] = "1"
     paced = [source.name for source in topology.sources if source.options.get("rate")]
     return own | {f"sources.{name}.rate": _UNHURRIED for name in paced}
 

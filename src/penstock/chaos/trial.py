@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 
 from penstock.chaos.damage import Damage, damage
+from penstock.chaos.gaps import GapReport
 from penstock.chaos.life import Life, clear_error, wait_until
 from penstock.chaos.pulse import Pulse
 from penstock.chaos.rescaling import TOO_LATE, RescaleOutcome, Rescaling
@@ -64,6 +65,8 @@ class Outcome:
     troubles: tuple[str, ...] = ()
     """What a run must never do, whatever happens to it: hang, fail for good, end without saying why."""
     notes: tuple[str, ...] = ()
+    gaps: GapReport | None = None
+    """Of replicas: whether their failures could be noticed."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +237,7 @@ class Trial:
         strike = Strike(one, time.monotonic() - self._began, self._pulse.epoch + 1)
         match one.act:
             case Act.FREEZE:
-                life.freeze(one.seconds)
+                life.freeze_for(one.seconds)
             case Act.RESTART:
                 life.terminate()
                 self._struck(strike)

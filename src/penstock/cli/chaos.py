@@ -19,7 +19,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from penstock.chaos.life import DIE_WITH_PARENT
+from penstock.chaos.life import PENSTOCK
 from penstock.cli.loading import File, Sets, load, parse_sets, topology_path
 from penstock.cli.screen import err, fail, out
 from penstock.errors import PenstockError
@@ -29,9 +29,6 @@ from penstock.topology.model import Topology
 if TYPE_CHECKING:
     from penstock.chaos.report import Report
     from penstock.chaos.trial import Scene, Strike
-
-_PENSTOCK = (sys.executable, "-P", "-c", f"{DIE_WITH_PARENT}from penstock.cli.main import main; main()")
-"""What `penstock` does, in this very Python, whether or not the command is in the PATH."""
 
 
 def chaos(
@@ -52,6 +49,11 @@ def chaos(
         list[str] | None,
         typer.Option(metavar="OPERATOR=N,N…", help="Also rescale a stateful operator while it runs, to each number in "
                      "turn. May be repeated."),
+    ] = None,
+    replicas: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many replicas the disturbed run has, of which one at a time is killed or frozen; "
+                     "also their supervisor. By default as the topology says.", show_default=False),
     ] = None,
     ignore: Annotated[
         list[str] | None,
@@ -88,8 +90,11 @@ def chaos(
     Your sinks are left alone: both runs write into a scratch folder. The input must end, and is cut into enough small
     epochs for all the kills; `--set epoch.max_tuples=N` decides otherwise.
 
+    With `--replicas 2` the disturbed run has replicas, and the next blow falls when all are safe again: then nobody who
+    looks at the output may notice anything, and the longest gap between two epochs is told.
+
     Examples: `penstock chaos --kills 20`, `penstock chaos --set delivery=at-least-once`, `penstock chaos --deep`,
-    `penstock chaos --rescale counts=5,3`.
+    `penstock chaos --rescale counts=5,3`, `penstock chaos --replicas 2`.
 
     Exit code 0: the promise was kept. 1: it was broken, or a run hung or failed for good. 2: the topology is wrong.
     """
@@ -103,15 +108,18 @@ def chaos(
     path = topology_path(file)
     path = (find_topology_file(path) or path) if path.is_dir() else path
     blows = kills + (len(DEEP) if deep else 0) + len(rescales)
-    subject = prepare(topology, parse_sets(sets), blows)
+    number = replicas or topology.replicas
+    if number > 1 and (deep or rescales):
+        fail("--deep and --rescale are for one run: add --replicas 1", 2)
+    subject = prepare(topology, parse_sets(sets), blows, number)
     comparable_sinks(topology, Path(tempfile.gettempdir()))
     chosen = random.randrange(10_000) if seed is None else seed
     settings = Settings(kills, chosen, deep, tuple(ignore or ()), rescales)
     arguments = [str(path), *(part for item in subject.sets for part in ("--set", item))]
     where = ["--master", master] if master else []
     with _stopped_like_ctrl_c(), _scratch(keep) as scratch, _choose_stage(as_json) as stage:
-        ways = Ways((*_PENSTOCK, "run", *arguments, *where), patience, stage.look, stage.tell,
-                    (*_PENSTOCK, "rescale", *arguments))
+        ways = Ways((*PENSTOCK, "run", *arguments, *where), patience, stage.look, stage.tell,
+                    (*PENSTOCK, "rescale", *arguments))
         found = rehearse(subject, settings, ways, scratch.path, stage.begin)
         scratch.kept |= not found.kept
         place = _write_report(found, report, scratch.path)

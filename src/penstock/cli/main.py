@@ -11,6 +11,7 @@ import typer
 
 from penstock import __version__
 from penstock.cli.backup import backup
+from penstock.cli.bench import app as bench
 from penstock.cli.chaos import chaos
 from penstock.cli.checkpoint import checkpoint
 from penstock.cli.convert import convert
@@ -19,6 +20,7 @@ from penstock.cli.init import init
 from penstock.cli.listing import list_kinds
 from penstock.cli.plan import plan
 from penstock.cli.rescale import rescale
+from penstock.cli.restart import restart
 from penstock.cli.restore import restore
 from penstock.cli.run import run
 from penstock.cli.schema import schema
@@ -44,7 +46,9 @@ app.command()(validate)
 app.command()(plan)
 app.command()(test)
 app.command()(status)
+app.command()(restart)
 app.command()(chaos)
+app.add_typer(bench, name="bench")
 app.command()(epochs)
 app.command()(checkpoint)
 app.command()(backup)

@@ -34,7 +34,7 @@ def replica_command(file: Path | None, sets: Sequence[str] | None, given: Mappin
 def supervise(topology: Topology, settings: RunSettings, command: Sequence[str], as_json: bool) -> None:
     """Run all replicas until the input ends, or until Ctrl-C."""
     home = StateFolder.of(topology, settings.state)
-    supervisor = Supervisor(topology, ReplicaPlace(home), command, settings.coordinator)
+    supervisor = Supervisor(topology, ReplicaPlace(home), command, settings.coordinator, settings.scratch)
     plan = rewrite(build_plan(topology))
     with choose_display(topology, functools.partial(tally, plan), as_json) as display:
         reached = supervisor.start(settings.fresh, display.say)

@@ -11,7 +11,7 @@ import typer
 from penstock.cli.busy import busy
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail
-from penstock.cli.state_place import StateOption, Topologies
+from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies
 
 
 def rescale(
@@ -22,10 +22,12 @@ def rescale(
     as_json: Annotated[bool, typer.Option("--json", help="What was done, as a JSON object.")] = False,
     memory: Annotated[str, typer.Option(help="Memory of Spark's driver.")] = "1g",
     state: StateOption = None,
+    coordinator: CoordinatorOption = None,
 ) -> None:
     """Divide what a stateful operator remembers over more or fewer instances, by its keys.
 
-    A running topology does it between two epochs, and runs on. Spark divides the state of a whole topology in the same
+    A running topology does it between two epochs, and runs on; replicas do it one after the other, and output does not
+    pause. Spark divides the state of a whole topology in the same
     way, so the number holds for all of its stateful operators, until the next rescale. Killed at any moment, this
     command and the run leave the old division or the new one.
 
@@ -35,13 +37,22 @@ def rescale(
     if not equals or not number.lstrip("-").isdigit():
         fail(f"'{wanted}': write OPERATOR=N, for example counts=4", 2)
     topology = load(file, sets, quiet=True)
+    from penstock.control.rolling import Rolling
+    from penstock.replication.replica import ReplicaPlace, opened_roster
     from penstock.runtime.division import check_rescale
     from penstock.runtime.rescale import rescale as divide
     from penstock.runtime.run import RunSettings
+    from penstock.runtime.state_folder import StateFolder
 
     check_rescale(topology, operator, int(number))
+    settings = RunSettings(state=state, memory=memory)
+    place = ReplicaPlace(StateFolder.of(topology, state))
     with busy("rescaling") as at_work:
-        done = divide(topology, operator, int(number), RunSettings(state=state, memory=memory), at_work.say)
+        if place.states():
+            with opened_roster(place.coordinator(topology, coordinator)) as roster:
+                done = Rolling(topology, place, roster, at_work.say).rescale(operator, int(number), settings)
+        else:
+            done = divide(topology, operator, int(number), settings, at_work.say)
     if as_json:
         typer.echo(json.dumps(asdict(done)))
         return

@@ -44,6 +44,10 @@ def run(
     cell: Annotated[
         str, typer.Option(metavar="CELL", help="The failure domain of that replica: `local` or a Spark master.")
     ] = LOCAL,
+    supervised: Annotated[
+        bool,
+        typer.Option("--supervised", help="Watch the run, and start it again when it fails. With `replicas`, always."),
+    ] = False,
     scratch: Annotated[Path | None, typer.Option(hidden=True, help="All sinks write into this folder instead.")] = None,
 ) -> None:
     """Run a topology to the end of bounded input, or until Ctrl-C.
@@ -70,8 +74,9 @@ def run(
     if replica is not None:
         run_one_replica(topology, settings, replica, cell, as_json)
         return
-    if topology.replicas > 1:
-        given = {"--master": master, "--state": state, "--memory": memory, "--coordinator": coordinator}
+    if topology.replicas > 1 or supervised:
+        given = {"--master": master, "--state": state, "--memory": memory, "--coordinator": coordinator,
+                 "--scratch": scratch}
         supervise(topology, settings, replica_command(file, sets, given), as_json)
         return
     running = Run(topology, settings)

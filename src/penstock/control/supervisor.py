@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from penstock.connectors.base import Place
@@ -55,17 +56,19 @@ class Supervisor:
     """Keeps `topology.replicas` replicas running; `command` starts one, with `--replica NAME --cell CELL` after it."""
 
     def __init__(self, topology: Topology, place: ReplicaPlace, command: Sequence[str], coordinator: str | None = None,
-                 clock: Callable[[], float] = time.monotonic) -> None:
+                 scratch: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.topology = topology
         self._place = place
         self._command = list(command)
         self._address = place.coordinator(topology, coordinator)
+        self._scratch = scratch
         self._clock = clock
         self._slots: list[_Slot] = []
         self._head = Head()
         self._paces: deque[float] = deque(maxlen=_PACES_KEPT)
         self._stopping = False
         self._diverged = False
+        self._version: str | None = None
         self._say: Callable[[str], None] = lambda _: None
         self._resources = contextlib.ExitStack()
 
@@ -86,6 +89,7 @@ class Supervisor:
                     f"replicas of another version of '{self.topology.name}' are running: stop them first, with "
                     "the file they were started with"
                 )
+            self._version = self._roster.version()
             for number in range(1, self.topology.replicas + 1):
                 self._slots.append(self._slot(str(number)))
         except BaseException:
@@ -160,6 +164,7 @@ class Supervisor:
                 sink = shown_sink(item, self.topology, self._place.home.path)
             else:
                 sink = sink_connector(item, Place(self.topology.name, item.name, self.topology.folder.absolute()))
+                sink = (sink.redirected(self._scratch) if self._scratch else None) or sink
             sink.open(fresh)
             sink.close()
 
@@ -182,6 +187,7 @@ class Supervisor:
     def _look_around(self) -> None:
         try:
             members, told = self._roster.members(), self._roster.told()
+            self._heed_version(self._roster.version())
         except CoordinationError:
             # Nobody can be told to be gone while the coordinator is away: only processes that are not there are.
             members, told = None, {}
@@ -194,6 +200,14 @@ class Supervisor:
             if self._head.epoch:
                 self._paces.append(now - self._head.moved)
             self._head = Head(furthest, now, max(self._paces, default=0.0))
+
+    def _heed_version(self, version: str | None) -> None:
+        """A new version is a new chance for replicas that are parked."""
+        if version != self._version:
+            self._version = version
+            for slot in self._slots:
+                if slot.sight.parked:
+                    slot.sight = replace(slot.sight, parked=False, failures=0)
 
     def _heed_divergence(self) -> None:
         if self._diverged:

@@ -21,6 +21,7 @@ from pathlib import Path
 VARIABLE = "PENSTOCK_CHAOS"
 
 PROCESSES = Path("/proc")
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class Moment(StrEnum):
@@ -55,6 +56,8 @@ class Deed:
     victim: Victim
     marker: str
     """The file that says it is done; see `Done`."""
+    armed: str = ""
+    """Not before this file is there; empty: from the start."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def write_plan(deeds: Sequence[Deed]) -> str:
 @lru_cache(maxsize=4)
 def read_plan(text: str) -> tuple[Deed, ...]:
     return tuple(
-        Deed(Moment(item["moment"]), item["epoch"], Victim(item["victim"]), item["marker"])
+        Deed(Moment(item["moment"]), item["epoch"], Victim(item["victim"]), item["marker"], item["armed"])
         for item in json.loads(text)
     )
 
@@ -133,7 +136,7 @@ def victims(kind: Victim, session: int) -> list[int]:
 
 
 def _do(deed: Deed, epoch: int) -> None:
-    if Path(deed.marker).exists():
+    if Path(deed.marker).exists() or (deed.armed and not Path(deed.armed).exists()):
         return
     own = os.getpid()
     candidates = victims(deed.victim, os.getsid(0))

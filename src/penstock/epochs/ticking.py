@@ -1,4 +1,4 @@
-"""When to cut an epoch although no source has anything new: so that windows close. Pure."""
+"""When to cut an epoch although no source has anything new: so that windows close, or appear. Pure."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class TickRules:
     """Of windows over the time of epochs, how far their ends are apart."""
     gaps: tuple[int, ...] = ()
     """Of sessions over the time of epochs, the gap after which they end."""
+    early: tuple[int, ...] = ()
+    """Of windows that appear in every so manieth epoch, how many."""
     longest: int = 0
     """The longest of the windows over the time of epochs: so long after the last tuple, all are closed."""
 
@@ -48,6 +50,7 @@ def tick_rules(topology: Topology) -> TickRules:
             *(span.step for span in by_epoch_time if span.kind is not WindowKind.SESSION),
             *(_look_after(wait) for wait in waits),
         ),
+        early=tuple(window.every for window in windows_of(topology) if window.every > 1),
         gaps=tuple(span.length for span in by_epoch_time if span.kind is WindowKind.SESSION),
         longest=max(
             (*(span.length for span in by_epoch_time), *(wait + _look_after(wait) for wait in waits)), default=0
@@ -67,6 +70,7 @@ class Ticks:
     rules: TickRules
     _last_filled: int | None = field(default=None, init=False)
     """The time of the last epoch that had tuples, as far as known."""
+    _last_filled_epoch: int = field(default=0, init=False)
     _settling: int = field(default=0, init=False)
     """The last epoch that was asked for so that windows close."""
     _epoch: int = field(default=0, init=False)
@@ -81,11 +85,13 @@ class Ticks:
         `epoch` is the last one, `time_ms` its time, `filled` says whether it had tuples.
         """
         if filled or self._last_filled is None:
-            self._last_filled = time_ms
+            self._last_filled, self._last_filled_epoch = time_ms, epoch
         if epoch != self._epoch:
             self._epoch, self._time_before, self._time = epoch, self._time, time_ms
         rules = self.rules
         if rules.every > 0 and now - time_ms >= rules.every:
+            return True
+        if any(epoch < -(-self._last_filled_epoch // early) * early for early in rules.early):
             return True
         # The epoch that lets windows close may come so late that its own time is the end of others.
         passed = self._time_before is not None and self._ends_between(self._time_before, time_ms)

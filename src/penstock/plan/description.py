@@ -96,7 +96,7 @@ def _join_words(node: Join) -> str:
 def _window_words(node: Window) -> str:
     time = "" if node.counts_tuples else f" on {node.on}" if node.on else " of epochs"
     keys = f" by {', '.join(node.keys)}" if node.keys else ""
-    changes = "" if node.closes else ", changes"
+    changes = "" if node.closes else f", {node.emit}"
     function = node.function
     computed = f"{function.code}{_emitted(function)}" if function else ", ".join(node.compute)
     return f"{node.span}{time}{keys}: {computed}{changes}"

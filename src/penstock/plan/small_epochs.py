@@ -43,6 +43,6 @@ def _multiplies(step: Step) -> bool:
         case Apply(operator=Custom() | Explode() | Count(emit="each") | Join() | Enrich()):
             return True
         case Apply(operator=Window(emit=emit, span=span, code=code)):
-            # What is closed may have come in many epochs before.
-            return emit == "close" or span.kind is WindowKind.SLIDING or code is not None
+            # What appears may have come in many epochs before.
+            return emit != "changes" or span.kind is WindowKind.SLIDING or code is not None
     return False

@@ -7,6 +7,8 @@ several sinks draw on stands in each of their branches, and has as many numbers 
 from __future__ import annotations
 
 from penstock.plan.graph import Acker, Apply, Plan, Step, Write
+from penstock.topology.model import Operator
+from penstock.topology.window import Window
 
 
 def state_ids(plan: Plan) -> tuple[str, ...]:
@@ -15,7 +17,14 @@ def state_ids(plan: Plan) -> tuple[str, ...]:
     return tuple(name for end in ends for name in _met(end, plan))
 
 
+def remembering(operator: Operator) -> tuple[str, ...]:
+    """What keeps state for an operator, by name, the last in the way of the tuples first."""
+    if isinstance(operator, Window) and operator.every > 1:
+        return f"{operator.name}.early", operator.name
+    return (operator.name,) if operator.stateful else ()
+
+
 def _met(step: Step, plan: Plan) -> list[str]:
     """The stateful operators from a step upwards, as Spark meets them."""
-    own = [step.operator.name] if isinstance(step, Apply) and step.operator.stateful else []
+    own = remembering(step.operator) if isinstance(step, Apply) else ()
     return [*own, *(name for each in step.reads() for name in _met(plan.step(each), plan))]

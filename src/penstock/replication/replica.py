@@ -58,6 +58,7 @@ class Replica:
         self._address = place.coordinator(topology, settings.coordinator)
         own = replace(settings, replica=name, state=place.state_of(name).path, coordinator=self._address)
         self._member = Member(name, cell, socket.gethostname(), os.getpid(), uuid.uuid4().hex)
+        self._version = version_of(topology)
         self._told_at = 0.0
         self._told: Told | None = None
         self.run = Run(topology, own)
@@ -95,7 +96,7 @@ class Replica:
         return outcome
 
     def _refuse_other_version(self) -> None:
-        own = version_of(self.topology)
+        own = self._version
         agreed = self._roster.agree_on(own)
         if agreed != own:
             raise TopologyError(
@@ -127,7 +128,7 @@ class Replica:
         """Tell the siblings what the last epochs gave."""
         for epoch, digests in self.run.new_digests():
             with contextlib.suppress(CoordinationError):
-                self._roster.compare(self.name, epoch, self._order, digests)
+                self._roster.compare(self.name, self._version, epoch, self._order, digests)
 
     def _leave(self, how: str, why: str, progress: Snapshot | None = None) -> None:
         last = self._told or Told(self._member.run)

@@ -81,13 +81,23 @@ class Roster:
         """The version of the topology that all replicas run: this one, unless there is one already."""
         return self._coordinator.create_if_absent(_VERSION, version)
 
+    def version(self) -> str | None:
+        """The version that replicas run; None while the next one to start may bring another."""
+        return self._coordinator.get(_VERSION)
+
+    def open_to_new_version(self) -> None:
+        """The next replica that starts decides which version the others must have that start after it."""
+        self._coordinator.delete(_VERSION)
+
     def adopt(self, version: str) -> None:
         """From now on replicas run this version."""
         self._coordinator.put(_VERSION, version)
 
-    def compare(self, name: str, epoch: int, order: Sequence[str], digests: Mapping[str, str]) -> Divergence | None:
-        """Publish what this replica gave in an epoch, and compare it with what the others have published."""
-        prefix = f"{_DIGESTS}{epoch:012d}/"
+    def compare(
+        self, name: str, version: str, epoch: int, order: Sequence[str], digests: Mapping[str, str]
+    ) -> Divergence | None:
+        """Publish what this replica gave in an epoch, and compare it with what others of its version have published."""
+        prefix = f"{_DIGESTS}{epoch:012d}/{version}/"
         self._coordinator.put(prefix + name, json.dumps(digests))
         found = find_divergence(epoch, order, self._entries(prefix))
         if found is not None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from penstock.replication.lifecycle import Head, Phase, Sight, phase_of, safety
+from penstock.replication.lifecycle import SAFE_BEHIND, Head, Phase, Sight, phase_of, safety
 from penstock.replication.roster import ENDED, FAILED, Member, Told
 
 
@@ -46,3 +46,17 @@ def _view(name: str, member: Member | None, told: Told | None, head: Head) -> Re
         name, member.cell if member else "–", phase, epoch, head.epoch - epoch if epoch else 0,
         current.first if current else 0, why, member.process if member else None, member.host if member else "",
     )
+
+
+def all_safe(names: Iterable[str], members: Mapping[str, Member], told: Mapping[str, Told], after: int = 0) -> bool:
+    """Whether all of these replicas are there, have done an epoch after that one, and have caught up; or have ended."""
+    head = max((each.epoch for each in told.values()), default=0)
+
+    def is_safe(name: str) -> bool:
+        member, said = members.get(name), told.get(name)
+        if said is None or said.how == ENDED:
+            return said is not None
+        return (member is not None and said.run == member.run and said.epoch > after
+                and head - said.epoch <= SAFE_BEHIND)
+
+    return all(is_safe(name) for name in names)

@@ -1,4 +1,4 @@
-"""Whether a topology can go on from a checkpoint that an earlier version of it left. Pure.
+"""Whether a topology can go on from a checkpoint that an earlier version of it left.
 
 Spark finds a source's offsets and an operator's state by their place in the plan. What is not kept in the checkpoint
 (filters, custom code, epochs, delivery, where sinks write to) may change freely between two starts. A sink more or less
@@ -7,8 +7,7 @@ may not: Spark reads a source once for every branch that begins there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import json
 from typing import Any
 
 from penstock.errors import TopologyError
@@ -16,7 +15,9 @@ from penstock.plan.graph import Acker, Apply, Plan, Read, Step, Write, build_pla
 from penstock.plan.pruning import columns_needed
 from penstock.plan.rewrites import rewrite
 from penstock.plan.state_ids import state_ids
-from penstock.runtime.instances import asked_instances
+from penstock.runtime.checkpoint import newest_epoch
+from penstock.runtime.instances import asked_instances, instances
+from penstock.runtime.state_folder import StateFolder
 from penstock.topology.join import Join
 from penstock.topology.model import Count, Custom, Operator, Topology, Uniq
 from penstock.topology.window import Window
@@ -125,13 +126,27 @@ def changes(old: Shape, new: Shape) -> list[str]:
     return said
 
 
-def refusal(name: str, epoch: int, place: Path, changed: Sequence[str]) -> TopologyError:
-    """The error for a start of a topology that has changed since its last epoch."""
-    listed = "\n".join(f"  {change}" for change in changed)
-    return TopologyError(
-        f"topology '{name}' has changed since its epoch {epoch}, and what it remembers in {place} does not fit any "
-        f"more:\n{listed}\n  change it back to go on from there, or start anew with --fresh"
-    )
+def remembered_shape(state: StateFolder) -> Shape | None:
+    """The shape that the checkpoint was made with; None when there is no epoch to go on from."""
+    if newest_epoch(state.checkpoint) is None or not state.shape.exists():
+        return None
+    shape: Shape = json.loads(state.shape.read_text())
+    return shape
+
+
+def checked_shape(topology: Topology, state: StateFolder, cores: int) -> Shape:
+    """The shape of the topology, for a start on so many cores; raises TopologyError if it cannot go on from there."""
+    remembered = remembered_shape(state)
+    new = shape_of(topology, instances(topology, cores, remembered))
+    changed = [] if remembered is None else changes(remembered, new)
+    if changed:
+        listed = "\n".join(f"  {change}" for change in changed)
+        raise TopologyError(
+            f"topology '{topology.name}' has changed since its epoch {state.committed().epoch}, and what it remembers "
+            f"in {state.path} does not fit any more:\n{listed}\n  change it back to go on from there, or start anew "
+            "with --fresh"
+        )
+    return new
 
 
 def _between(what: str, old: Shape, new: Shape) -> list[str]:

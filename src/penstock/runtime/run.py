@@ -134,7 +134,7 @@ class Run:
             # Raises when the table is not there, or not as it is said to be.
             lookup_table(enrich, self.topology.name, self.topology.folder.absolute()).snapshot(self.state.path)
         starts = {name: source.start() for name, source in self._sources.items()}
-        slices = cores_of(self.settings.master)
+        slices = self._cores
         self._replays = self.topology.retries or any(item.tuples for item in self._log.all_postponed())
         self._failures = TupleFailures(self.topology, self.state.path, self._log, starts, slices, self._replays)
         self._open_sinks(show)
@@ -238,7 +238,8 @@ class Run:
         self._log.imported(restored.epochs)
         forget_old_requests(self.state)
         checkpoint.mend(self.state.checkpoint, say)
-        self._refuse_changes()
+        # A checkpoint is useful only to a topology that still has the same sources and state.
+        self.state.write_shape(json.dumps(compatibility.checked_shape(self.topology, self.state, self._cores)))
         self._resources.callback(lambda: self._signals.clear())
 
     def _coordinator_address(self) -> str:
@@ -246,22 +247,6 @@ class Run:
             # Of all replicas: it is complete.
             return self.settings.coordinator
         return self.state.coordinator_for(self.topology, self.settings.coordinator)
-
-    def _refuse_changes(self) -> None:
-        """A checkpoint is useful only to a topology that still has the same sources and state."""
-        new = compatibility.shape_of(self.topology, self._state_partitions())
-        remembered = self._remembered_shape()
-        changed = [] if remembered is None else compatibility.changes(remembered, new)
-        if changed:
-            raise compatibility.refusal(self.topology.name, self.resumed_from, self.state.path, changed)
-        self.state.write_shape(json.dumps(new))
-
-    def _remembered_shape(self) -> compatibility.Shape | None:
-        """The shape that the checkpoint was made with; None when there is no epoch to go on from."""
-        if checkpoint.newest_epoch(self.state.checkpoint) is None or not self.state.shape.exists():
-            return None
-        shape: compatibility.Shape = json.loads(self.state.shape.read_text())
-        return shape
 
     def _place(self, name: str) -> Place:
         return Place(self.topology.name, name, self.topology.folder.absolute())
@@ -297,7 +282,11 @@ class Run:
         self.state.restored.unlink(missing_ok=True)
 
     def _state_partitions(self) -> int:
-        return instances(self.topology, cores_of(self.settings.master), self._remembered_shape())
+        return instances(self.topology, self._cores, compatibility.remembered_shape(self.state))
+
+    @property
+    def _cores(self) -> int:
+        return cores_of(self.settings.master)
 
     def _session_settings(self) -> SessionSettings:
         name, run, partitions = self.topology.name, self.settings, self._state_partitions()
@@ -315,7 +304,7 @@ class Run:
             run=self._id,
             sources=self.topology.sources,
             max_tuples=self.topology.epoch_tuples,
-            parallelism=cores_of(self.settings.master),
+            parallelism=self._cores,
             alone=len(self.topology.sources) == 1 and not any(isinstance(step, Share) for step in self.plan.steps)
             and not watching_operators(self.topology),
             ticks=tick_rules(self.topology),

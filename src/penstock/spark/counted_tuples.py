@@ -7,7 +7,6 @@ batches are moved, never single tuples.
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from penstock.spark.faults import WorkerFault
 from penstock.spark.key_columns import KeyColumns, Run
 from penstock.spark.keyed_state import KEYS_AT_ONCE
 from penstock.spark.late_watermark import late_watermark_of_task
 from penstock.spark.numbering import MARK, TIME, timed
 from penstock.spark.present_epoch import present_epoch
+from penstock.spark.remembered_rows import decode_rows, encode_rows, told_of_other_columns
 from penstock.spark.state_access import Change, SparkStates, StateAccess
 from penstock.spark.state_socket import StateSocket
 from penstock.spark.worker_process import settle_in
@@ -31,7 +30,7 @@ FIRST = "__first"
 PLACE = "__place"
 """The place of a tuple in its window, from 0."""
 
-_HEAD = struct.Struct(">QI")
+_READ = struct.Struct(">Q")
 _ROWS_AT_ONCE = 1 << 16
 
 
@@ -43,25 +42,19 @@ class Pending:
     rows: pa.RecordBatch
 
     def encoded(self) -> bytes:
-        head = _HEAD.pack(self.read, _fingerprint(self.rows.schema))
-        return head + self.rows.serialize().to_pybytes() if self.rows.num_rows else head
+        return _READ.pack(self.read) + encode_rows(self.rows)
 
     @classmethod
     def decoded(cls, encoded: bytes | None, schema: pa.Schema) -> Pending:
         """Raises ValueError when the tuples had other columns."""
-        nothing = pa.RecordBatch.from_pylist([], schema)
         if encoded is None:
-            return cls(0, nothing)
-        read, fingerprint = _HEAD.unpack_from(encoded)
-        if fingerprint != _fingerprint(schema):
-            raise ValueError("the columns have changed")
-        content = pa.py_buffer(encoded)[_HEAD.size :]
-        return cls(read, pa.ipc.read_record_batch(content, schema) if len(content) else nothing)
+            return cls(0, pa.RecordBatch.from_pylist([], schema))
+        return cls(_READ.unpack_from(encoded)[0], decode_rows(encoded[_READ.size :], schema))
 
 
 def tuples_read(encoded: bytes) -> int:
     """How many tuples of a key have been read, from what is remembered of it."""
-    number: int = _HEAD.unpack_from(encoded)[0]
+    number: int = _READ.unpack_from(encoded)[0]
     return number
 
 
@@ -144,14 +137,8 @@ class CountingStage:
             )
 
     def _pending(self, encoded: bytes | None, schema: pa.Schema) -> Pending:
-        try:
+        with told_of_other_columns(self.operator):
             return Pending.decoded(encoded, schema)
-        except ValueError as error:
-            raise WorkerFault(
-                "operator",
-                f"{self.operator}: the tuples that it remembers had other columns than those it reads now; "
-                "change the columns back, or start anew with --fresh",
-            ) from error
 
 
 def full_between(before: int, now: int, length: int, step: int) -> np.ndarray:
@@ -163,9 +150,3 @@ def full_between(before: int, now: int, length: int, step: int) -> np.ndarray:
 def next_window(read: int, length: int, step: int) -> int:
     """The number, from 0, of the first tuple of the first window that is not full with so many tuples."""
     return 0 if read < length else ((read - length) // step + 1) * step
-
-
-def _fingerprint(schema: pa.Schema) -> int:
-    return zlib.crc32(schema.remove_metadata().to_string().encode())
-
-

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from penstock.spark.aggregations import computed
 from penstock.spark.clock import ClockSettings
+from penstock.spark.early_results import held_back
 from penstock.spark.event_time import EVENT, LONG_AGO, marked, moving_time, watched
 from penstock.spark.late_tuples import without_late
 from penstock.spark.numbering import HIDDEN, MARK, SEQUENCE, TIME
@@ -40,11 +41,14 @@ def lower_window(operator: Window, frame: DataFrame, lowering: Lowering) -> Data
         F.col(f"{_WINDOW}.end").alias(WINDOW_END),
         *(F.col(f"`{each.name}`") for each in aggregates),
         SEQUENCE,
-        # A window's row belongs to many epochs: it has none's time.
+    )
+    # A window's row belongs to many epochs: it has none's time.
+    timeless = held_back(operator, rows, lowering).select(
+        "*",
         *([F.lit(None).cast("timestamp").alias(TIME)] if TIME in frame.columns else []),
         *([F.lit(None).cast("bigint").alias(MARK)] if MARK in frame.columns else []),
     )
-    return applied(operator, rows, lowering)
+    return applied(operator, timeless, lowering)
 
 
 def _with_event_time(operator: Window, frame: DataFrame, lowering: Lowering) -> DataFrame:

@@ -49,6 +49,8 @@ _TYPES: dict[str, Json] = {
     "emits": {"anyOf": [_TEXT, {**_TEXT_BY_NAME, "propertyNames": {"pattern": _NAME}}]},
     "code": {"type": "string", "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$|\$\{env:"},
     "window": {"type": "string", "pattern": r"^\s*[A-Za-z]+\s*\(.*\)\s*$|\$\{env:"},
+    "emission": {"anyOf": [{"enum": ["close", "changes", "every 5 epochs"]},
+                           {"type": "string", "pattern": r"^\s*every\s+\d+\s+epochs?\s*$|\$\{env:"}]},
     "times": {"anyOf": [_TEXT, {**_TEXT_BY_NAME, "propertyNames": {"pattern": _NAME}}]},
     "on_error": {"anyOf": [{"enum": ["fail", "drop", "dead-letter", "retry(3)"]},
                            {"type": "string", "pattern": rf"{ON_ERROR_PATTERN}|\$\{{env:"}]},

@@ -29,7 +29,7 @@ from penstock.topology.problems import suggest
 from penstock.topology.routes import parse_route
 from penstock.topology.schema import Schema, parse_schema, split_top_level
 from penstock.topology.sql_text import split_sql
-from penstock.topology.window import Span, parse_span
+from penstock.topology.window import Span, parse_emission, parse_span
 
 ON_MALFORMED = ("fail", "drop", "dead-letter")
 LOGGING = ("light", "full")
@@ -242,6 +242,7 @@ _CONVERSIONS: dict[str, Callable[[object], Any]] = {
     "code": to_code,
     "on_error": to_on_error,
     "window": to_window,
+    "emission": lambda value: parse_emission(to_filled_text(value)),
     "times": to_times,
 }
 

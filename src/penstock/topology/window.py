@@ -23,6 +23,7 @@ EXAMPLES = "tumbling(1 minute), sliding(10 minutes, 1 minute), session(5 minutes
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _TUPLES = re.compile(r"(?P<number>\d+)\s*tuples?", re.IGNORECASE)
+_EVERY = re.compile(r"every (?P<number>\d+) epochs?")
 _WRITTEN = re.compile(r"\s*(?P<kind>[\w-]+)\s*\((?P<durations>[^()]*)\)\s*")
 
 
@@ -85,6 +86,18 @@ def parse_span(text: str) -> Span:
     return Span(kind, lengths[0], lengths[-1], of_tuples)
 
 
+def parse_emission(text: str) -> str:
+    """Read `close`, `changes` or `every 5 epochs`; raises TopologyError that says what would be right."""
+    plain = " ".join(text.lower().split())
+    every = _EVERY.fullmatch(plain)
+    if every is None and plain not in ("close", "changes"):
+        advice = suggest(plain, ("close", "changes")) or "write close, changes, or for example every 5 epochs"
+        raise TopologyError(f"'{text}' does not say when windows appear: {advice}")
+    if every is not None and int(every["number"]) < 1:
+        raise TopologyError(f"'{text}': give at least one epoch")
+    return "changes" if every is not None and int(every["number"]) == 1 else plain
+
+
 def _tuples(text: str) -> int:
     if int(text) < 1:
         raise TopologyError(f"'{text} tuples' cannot be the length of a window: give at least one")
@@ -124,8 +137,9 @@ class Window(Operator):
                                                    default=(), type="emits")
     arguments: FrozenOptions = option("With `custom`, keyword arguments for the function.", default=FrozenOptions(),
                                       type="mapping", key="with")
-    emit: str = option("`close`: each window once, when it is closed. `changes`: whenever an epoch has changed it.",
-                       default="close", type="choice", choices=("close", "changes"))
+    emit: str = option("`close`: each window once, when it is closed. `changes`: whenever an epoch has changed it. "
+                       "`every 5 epochs`: in every fifth epoch, if it has changed since.",
+                       default="close", type="emission", choices=("close", "changes", "every n epochs"))
     late: str = option("What becomes of a tuple whose windows are closed: `drop` counts it, `dead-letter` writes it to "
                        "the dead letters, `update` closes no window.",
                        default="drop", type="choice", choices=("drop", "update", "dead-letter"))
@@ -147,6 +161,12 @@ class Window(Operator):
     def closes(self) -> bool:
         """Whether a window's row appears when it is closed, once."""
         return self.emit == "close"
+
+    @property
+    def every(self) -> int:
+        """Where windows appear whenever they have changed: they do in every so manieth epoch."""
+        written = _EVERY.fullmatch(self.emit)
+        return int(written["number"]) if written else 1
 
     @property
     def forgets(self) -> bool:

@@ -9,7 +9,7 @@ from penstock.topology.aggregates import Aggregate, parse_aggregate
 from penstock.topology.lineage import lineage_of, windows_of
 from penstock.topology.model import DEFAULT_PORT, Count, Operator, Topology
 from penstock.topology.problems import Problem
-from penstock.topology.schema import Schema
+from penstock.topology.schema import Field, Schema
 from penstock.topology.window import WINDOW_END, Window, WindowKind
 from penstock.validation.columns import unknown_column
 from penstock.validation.expression_types import type_of
@@ -34,7 +34,7 @@ def check_windows(topology: Topology, schemas: Schemas) -> Iterator[Problem]:
     """Everything wrong with windows that is sure without asking Spark."""
     for window in (operator for operator in topology.operators if isinstance(operator, Window)):
         read = input_schema(window, schemas)
-        by_time = () if window.counts_tuples else (*_check_time(window, read), *_check_emission(window))
+        by_time = () if window.counts_tuples else (*_check_time(window, read), *_check_emission(window, read))
         yield from dict.fromkeys((
             *_check_span(window),
             *by_time,
@@ -65,11 +65,15 @@ def _check_counting(window: Window, read: Schema | None) -> Iterator[Problem]:
                        "remove it, or use a window of time")
     if window.emit != "close":
         yield _problem(window, f"{window.span} is emitted once, when it is full", f"remove `emit: {window.emit}`")
-    for name in window.keys:
-        column = find_column(read, name) if read is not None else None
-        if column is not None and column.type.startswith(NOT_FOR_KEYS):
-            yield _problem(window, f"column '{column.name}' is {column.type}, which makes no key of tuples that are "
-                                   "counted", "cast it in a select before it, or choose another column")
+    for column in _not_for_keys(window, read):
+        yield _problem(window, f"column '{column.name}' is {column.type}, which makes no key of tuples that are "
+                               "counted", "cast it in a select before it, or choose another column")
+
+
+def _not_for_keys(window: Window, read: Schema | None) -> list[Field]:
+    """The columns of its key by which a worker in Python cannot tell keys apart."""
+    columns = [find_column(read, name) for name in window.keys] if read is not None else []
+    return [column for column in columns if column is not None and column.type.startswith(NOT_FOR_KEYS)]
 
 
 def _check_time(window: Window, read: Schema | None) -> Iterator[Problem]:
@@ -90,10 +94,13 @@ def _check_time(window: Window, read: Schema | None) -> Iterator[Problem]:
                        f"make it one with a select before it: {made} as {column.name}")
 
 
-def _check_emission(window: Window) -> Iterator[Problem]:
+def _check_emission(window: Window, read: Schema | None) -> Iterator[Problem]:
     if window.span.kind is WindowKind.SESSION and not window.closes:
         yield _problem(window, "a session can only be emitted when it is closed: tuples may still join two into one",
-                       "remove `emit: changes`, or use a tumbling window")
+                       f"remove `emit: {window.emit}`, or use a tumbling window")
+    for column in _not_for_keys(window, read) if window.every > 1 else ():
+        yield _problem(window, f"column '{column.name}' is {column.type}, which makes no key of windows that wait for "
+                               f"`emit: {window.emit}`", "cast it in a select before it, or write `emit: changes`")
     if window.buries and window.on is None:
         yield _problem(window, "`late: dead-letter` has no meaning without `on`: no tuple is behind the time of its "
                                "own epoch", "remove it, or say with `on` where a tuple's time stands")
@@ -173,7 +180,7 @@ def _check_chain(window: Window, topology: Topology) -> Iterator[Problem]:
     if changing is not None:
         yield _problem(window, f"'{changing.name}' gives a window again whenever it has changed: a window over these "
                                "would count each of them several times",
-                       f"remove `emit: changes` from '{changing.name}'")
+                       f"remove `emit: {changing.emit}` from '{changing.name}'")
     elif lineage.bare or lineage.joins:
         yield _problem(window, f"it reads tuples of {names} together with tuples that have passed no window",
                        "put these through a window of their own first")

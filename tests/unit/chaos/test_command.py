@@ -24,7 +24,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str, stand_in: tuple[str, .
     """The stand-in waits until each of its epochs was seen: it could be at its end before a blow falls."""
     seen = Path(arguments[0]).with_name("seen")
     monkeypatch.setattr(penstock.cli.chaos._Stage, "look", lambda _, scene: seen.write_text(str(scene.epoch)))
-    monkeypatch.setattr(penstock.cli.chaos, "_PENSTOCK", (sys.executable, FAKE, *stand_in, f"seen={seen}"))
+    monkeypatch.setattr(penstock.cli.chaos, "PENSTOCK", (sys.executable, FAKE, *stand_in, f"seen={seen}"))
     return CliRunner().invoke(app, list(arguments))
 
 

@@ -66,7 +66,7 @@ def test_killing_all_leaves_nothing(life: Life) -> None:
 
 def test_a_frozen_run_stands_still_and_goes_on(life: Life, tmp_path: Path) -> None:
     began = time.monotonic()
-    life.freeze(0.3)
+    life.freeze_for(0.3)
     after = committed(tmp_path)
     assert time.monotonic() - began >= 0.3
     assert wait_until(lambda: committed(tmp_path) > after, PATIENCE)

@@ -92,3 +92,19 @@ def test_a_disturbance_says_what_it_does() -> None:
     assert str(Disturbance(1, Act.KILL_JVM, 3, Moment.BETWEEN_SINKS)) == "kill -9 of the JVM, between-sinks"
     assert str(Disturbance(1, Act.FREEZE, 3, seconds=2.0)) == "freeze for 2.0 s"
     assert str(Disturbance(1, Act.RESCALE, 3, operator="counts", instances=5)) == "rescale counts=5"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_replicas_one_at_a_time_is_struck_and_their_supervisor_is_killed(seed: int) -> None:
+    planned = schedule(20, seed, 70, replicas=3)
+    assert Counter(one.act for one in planned)[Act.KILL_SUPERVISOR] == 4
+    assert Act.RESTART not in {one.act for one in planned}
+    for one in planned:
+        whole = one.moment is None and one.act is not Act.KILL_SUPERVISOR
+        assert (one.replica in (1, 2, 3)) if whole else (one.replica == 0)
+    assert {one.replica for one in planned if one.moment is None} == {0, 1, 2, 3}
+
+
+def test_what_is_done_to_a_replica_is_said_with_its_number() -> None:
+    assert str(Disturbance(1, Act.KILL_JVM, 3, replica=2)) == "kill -9 of the JVM of replica 2"
+    assert str(Disturbance(1, Act.FREEZE, 3, seconds=2.5, replica=1)) == "freeze of replica 1 for 2.5 s"

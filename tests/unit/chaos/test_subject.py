@@ -48,6 +48,18 @@ def test_the_input_is_cut_into_epochs_enough_for_the_kills(folder: Path) -> None
     assert subject.notes == ()
 
 
+def test_with_replicas_the_stream_lasts_until_each_is_replaced(folder: Path) -> None:
+    subject = prepare(topology(folder), {}, kills=5, replicas=2)
+    assert subject.replicas is not None
+    assert subject.replicas.number == 2
+    assert subject.epochs * subject.replicas.interval >= 100
+    assert "replicas=2" in subject.replicas.sets
+    assert not any(item.startswith("replicas") for item in subject.sets)
+    chosen = prepare(topology(folder), {"epoch.interval": "300ms"}, kills=5, replicas=2).replicas
+    assert chosen is not None
+    assert chosen.interval == 0.3
+
+
 def test_what_the_user_sets_wins(folder: Path) -> None:
     sets = {"epoch.max_tuples": "500"}
     subject = prepare(topology(folder, sets=sets), sets, kills=5)

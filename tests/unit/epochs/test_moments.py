@@ -99,6 +99,14 @@ def test_the_next_start_with_the_same_plan_survives(start: Start, tmp_path: Path
     assert again.returncode == 0
 
 
+def test_nothing_is_done_before_it_is_armed(start: Start, tmp_path: Path) -> None:
+    armed = tmp_path / "armed"
+    deed = Deed(Moment.AFTER_OFFSETS, 2, Victim.DRIVER, str(tmp_path / "marker"), str(armed))
+    assert said(start(PROGRAM, deed))[-1] == "5 before-commit-log"
+    armed.touch()
+    assert said(start(PROGRAM, deed))[-1] == "1 before-commit-log"
+
+
 def test_a_moment_missed_in_its_epoch_is_taken_in_a_later_one(start: Start, tmp_path: Path) -> None:
     process = start(PROGRAM.replace("range(1, 6)", "range(4, 6)"),
                     Deed(Moment.DURING_TASK, 2, Victim.DRIVER, str(tmp_path / "marker")))  # fmt: skip

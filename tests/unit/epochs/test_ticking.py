@@ -52,6 +52,16 @@ def test_a_session_over_the_time_of_epochs_is_closed_after_its_gap() -> None:
     assert ticks.due(2, NOON + 1, False, NOON + 5000)
 
 
+def test_windows_that_wait_for_an_epoch_are_not_kept_waiting_by_idle_sources() -> None:
+    ticks = Ticks(TickRules(early=(3, 2)))
+    assert not ticks.due(0, 0, False, NOON)
+    assert ticks.due(4, NOON, True, NOON + 1)
+    assert ticks.due(5, NOON + 1, False, NOON + 2)
+    assert not ticks.due(6, NOON + 2, False, NOON + 10**6)
+    assert not ticks.due(7, NOON + 10**6, False, NOON + 2 * 10**6)
+    assert ticks.due(9, NOON + 10**6, True, NOON + 2 * 10**6)
+
+
 def test_after_a_restart_the_last_epoch_counts_as_one_with_tuples() -> None:
     ticks = Ticks(TickRules(settle=True, steps=(MINUTE,), longest=MINUTE))
     assert ticks.due(7, NOON, False, NOON + 1)

@@ -24,19 +24,26 @@ def test_the_first_operator_that_differs_is_named() -> None:
 def test_whoever_comes_second_finds_it_and_all_can_see_it() -> None:
     coordinator = MemoryCoordinator()
     roster = Roster(coordinator)
-    assert roster.compare("1", 5, ORDER, {"sink out": "3:a"}) is None
-    assert roster.compare("2", 5, ORDER, {"sink out": "3:a"}) is None
+    assert roster.compare("1", "v1", 5, ORDER, {"sink out": "3:a"}) is None
+    assert roster.compare("2", "v1", 5, ORDER, {"sink out": "3:a"}) is None
     assert roster.divergence() is None
-    roster.compare("1", 6, ORDER, {"sink out": "3:a"})
-    assert roster.compare("2", 6, ORDER, {"sink out": "3:b"}) == Divergence(6, "sink out", ("1", "2"))
-    roster.compare("1", 7, ORDER, {"sink out": "0:0"})
-    roster.compare("2", 7, ORDER, {"sink out": "1:7"})
+    roster.compare("1", "v1", 6, ORDER, {"sink out": "3:a"})
+    assert roster.compare("2", "v1", 6, ORDER, {"sink out": "3:b"}) == Divergence(6, "sink out", ("1", "2"))
+    roster.compare("1", "v1", 7, ORDER, {"sink out": "0:0"})
+    roster.compare("2", "v1", 7, ORDER, {"sink out": "1:7"})
     assert roster.divergence() == Divergence(6, "sink out", ("1", "2"))
+
+
+def test_replicas_of_another_version_may_differ() -> None:
+    roster = Roster(MemoryCoordinator())
+    assert roster.compare("1", "v1", 5, ORDER, {"sink out": "3:a"}) is None
+    assert roster.compare("2", "v2", 5, ORDER, {"sink out": "3:b"}) is None
+    assert roster.compare("3", "v2", 5, ORDER, {"sink out": "3:c"}) == Divergence(5, "sink out", ("2", "3"))
 
 
 def test_old_digests_are_forgotten() -> None:
     coordinator = MemoryCoordinator()
     roster = Roster(coordinator)
     for epoch in range(1, 301):
-        roster.compare("1", epoch, ORDER, {"sink out": "1:1"})
+        roster.compare("1", "v1", epoch, ORDER, {"sink out": "1:1"})
     assert len(coordinator.list("digests/")) <= 200

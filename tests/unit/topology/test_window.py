@@ -7,7 +7,7 @@ import pytest
 from penstock import Topology
 from penstock.errors import TopologyError
 from penstock.topology.durations import parse_duration, write_duration
-from penstock.topology.window import Span, Window, WindowKind, parse_span
+from penstock.topology.window import Span, Window, WindowKind, parse_emission, parse_span
 from penstock.topology.yaml_writer import write_topology
 
 
@@ -73,5 +73,21 @@ def test_the_builder_makes_a_window() -> None:
     assert isinstance(window, Window)
     assert (str(window.span), window.on, window.lateness, window.keys) == ("tumbling(1m)", "at", 30.0, ("user",))
     assert (window.compute, window.emit, window.late) == (("count() as n",), "close", "drop")
-    with pytest.raises(TopologyError, match="'chnages' is not one of close, changes"):
+    with pytest.raises(TopologyError, match="'chnages' does not say when windows appear: did you mean 'changes'"):
         stream.window("tumbling(1 minute)", compute="count() as n", emit="chnages")
+
+
+@pytest.mark.parametrize(("written", "kept", "every"), [
+    ("close", "close", 1), ("Every  5 Epochs", "every 5 epochs", 5), ("every 1 epoch", "changes", 1),
+])
+def test_when_windows_appear_is_read(written: str, kept: str, every: int) -> None:
+    stream = Topology("t").source("clicks", file="x.csv", schema="user string")
+    (window,) = stream.window("tumbling(1s)", compute="count() as n", emit=written).sink("out", console=True).operators
+    assert isinstance(window, Window)
+    assert (window.emit, window.every, window.closes) == (kept, every, kept == "close")
+
+
+@pytest.mark.parametrize("written", ["every 0 epochs", "every epoch", "5 epochs", "sometimes"])
+def test_nonsense_about_when_windows_appear_is_refused(written: str) -> None:
+    with pytest.raises(TopologyError, match=r"at least one|every 5 epochs"):
+        parse_emission(written)

@@ -39,6 +39,7 @@ def message(*operators: Operator) -> str:
 @pytest.mark.parametrize("options", [
     {}, {"on": "day"}, {"on": None}, {"span": "sliding(10 minutes, 1 minute)"}, {"span": "session(5 minutes)"},
     {"keys": ("user",), "lateness": 30.0}, {"emit": "changes"}, {"emit": "changes", "late": "update"},
+    {"emit": "every 5 epochs"}, {"emit": "every 5 epochs", "late": "update"},
     {"late": "dead-letter"}, {"late": "dead-letter", "emit": "changes"},
     {"span": "tumbling(100 tuples)", "on": None},
     {"span": "sliding(9 tuples, 3 tuples)", "on": None, "keys": ("user",)},
@@ -58,6 +59,7 @@ def test_a_window_that_can_be_run_has_no_problems(options: dict[str, Any]) -> No
     ({"span": "tumbling(4000 days)"}, "is absurd"),
     ({"span": "sliding(1 hour, 1s)"}, "every tuple is in 3,600 windows"),
     ({"span": "session(5s)", "emit": "changes"}, "a session can only be emitted when it is closed"),
+    ({"keys": ("amount",), "emit": "every 5 epochs"}, "is double, which makes no key of windows that wait"),
     ({"late": "update"}, "cannot be updated by late tuples; add `emit: changes`"),
     ({"on": None, "late": "dead-letter"}, "`late: dead-letter` has no meaning without `on`"),
     ({"span": "tumbling(9 tuples)"}, "`on` has no meaning for tumbling(9 tuples)"),

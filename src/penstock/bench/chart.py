@@ -1,0 +1,74 @@
+"""A line chart as SVG: light, and dark where the viewer is dark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from math import floor, log10
+
+Points = Sequence[tuple[float, float]]
+
+_WIDTH, _HEIGHT = 860, 380
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 56, 52
+_COLOURS = (("#d6455d", "#ff8497"), ("#0f9d76", "#3ecf9f"), ("#3b6fe0", "#7ea3ff"), ("#8a4fd3", "#bd93f5"))
+_FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+def line_chart(title: str, series: Mapping[str, Points], across: str, up: str) -> str:
+    """One line for each series; `across` and `up` say what the axes are."""
+    every = [point for points in series.values() for point in points] or [(0.0, 0.0)]
+    left, right = min(x for x, _ in every), max(x for x, _ in every)
+    top = max(y for _, y in every) or 1.0
+    span = right - left or 1.0
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return (_LEFT + (x - left) / span * (_WIDTH - _LEFT - _RIGHT),
+                _HEIGHT - _BOTTOM - y / top * (_HEIGHT - _TOP - _BOTTOM))
+
+    parts = [_head(title)]
+    for value in ticks(0.0, top):
+        x, y = place(left, value)
+        parts.append(f'<path class="grid" d="M{x:.1f} {y:.1f}H{_WIDTH - _RIGHT}"/>')
+        parts.append(f'<text class="small" x="{x - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
+    for value in ticks(left, right):
+        x, y = place(value, 0.0)
+        parts.append(f'<text class="small" x="{x:.1f}" y="{y + 18:.1f}" text-anchor="middle">{value:g}</text>')
+    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    parts.append(f'<text class="small" x="{middle}" y="{_HEIGHT - 12}" text-anchor="middle">{escape(across)}</text>')
+    parts.append(f'<text class="small" x="{_LEFT}" y="{_TOP - 10}" text-anchor="start">{escape(up)}</text>')
+    for number, (name, points) in enumerate(series.items()):
+        drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
+        parts.append(f'<polyline class="line c{number % len(_COLOURS)}" points="{drawn}"/>')
+        x = _WIDTH - _RIGHT - 110 * (len(series) - number)
+        parts.append(f'<path class="line c{number % len(_COLOURS)}" d="M{x} 26H{x + 22}"/>')
+        parts.append(f'<text class="small" x="{x + 28}" y="30">{escape(name)}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """About five round numbers between the two."""
+    if high <= low:
+        return [low]
+    raw = (high - low) / 5
+    size = 10 ** floor(log10(raw))
+    step = next(size * factor for factor in (1, 2, 5, 10) if raw <= size * factor)
+    first = -(-low // step)
+    return [round((first + number) * step, 10) for number in range(int((high - first * step) // step) + 1)]
+
+
+def _head(title: str) -> str:
+    light = _rules("#ffffff", "#1a2230", "#5d6b80", "#e4e9f0", 0)
+    dark = _rules("#10151d", "#eef2f8", "#9dabc0", "#26303d", 1)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{escape(title)}">\n<style>text{{font-family:{_FONTS}}}.title{{font-size:16px;font-weight:700}}'
+        f".small{{font-size:11.5px}}.line{{fill:none;stroke-width:2;stroke-linejoin:round}}{light}"
+        f"@media (prefers-color-scheme: dark){{{dark}}}</style>\n"
+        f'<rect class="ground" width="{_WIDTH}" height="{_HEIGHT}" rx="10"/>\n'
+        f'<text class="title" x="20" y="30">{escape(title)}</text>'
+    )
+
+
+def _rules(ground: str, ink: str, muted: str, grid: str, which: int) -> str:
+    lines = "".join(f".c{number}{{stroke:{pair[which]}}}" for number, pair in enumerate(_COLOURS))
+    return f".ground{{fill:{ground}}}.title{{fill:{ink}}}.small{{fill:{muted}}}.grid{{stroke:{grid}}}{lines}"

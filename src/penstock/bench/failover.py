@@ -1,0 +1,198 @@
+"""How long output pauses when a replica is killed or frozen, and what replicas cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from penstock.chaos.gaps import Delivered, Stretch, gaps_of
+from penstock.chaos.replica_trial import ReplicaTrial
+from penstock.chaos.schedule import Act, Disturbance
+from penstock.chaos.subject import Replicas
+from penstock.chaos.trial import Outcome, Scene, Strike, Ways
+from penstock.coordination.opening import open_coordinator
+from penstock.epochs.log import EpochLog
+from penstock.epochs.moments import TICKS_PER_SECOND, processes_of
+from penstock.errors import DeliveryError
+from penstock.runtime.state_folder import StateFolder
+
+INTERVAL = 0.25
+_RATE = 1000
+_FREEZE_SECONDS = 5.0
+_UNPACED_TUPLES = 2_000_000
+_TOPOLOGY = """\
+topology: failover
+epoch: {{interval: {interval}, max_tuples: 100000}}
+sources:
+  ticks: {{generator: {{id: sequence, key: "choice(a, b, c, d)"}}, {pace}}}
+operators:
+  counted: {{from: ticks, count: key}}
+sinks:
+  counts: {{from: counted, file: out/counts.jsonl}}
+"""
+
+
+@dataclass(frozen=True)
+class FailoverSettings:
+    """What is measured."""
+
+    kills: int = 20
+    """So many kills, and as many freezes."""
+    replicas: tuple[int, ...] = (1, 2, 3)
+    steady: float = 20.0
+    """Seconds without any blow, for latency and processor time."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number of replicas."""
+
+    replicas: int
+    quiet: float
+    """Seconds of the longest gap between two epochs while nothing was done."""
+    kill_gaps: tuple[float, ...]
+    """The longest gap after each kill."""
+    freeze_gaps: tuple[float, ...]
+    latency: float
+    """Seconds from the cut of an epoch to its delivery, the median while nothing was done."""
+    cores: float
+    """How many cores were busy meanwhile."""
+    throughput: float
+    """Tuples a second without a pace."""
+    ages: tuple[tuple[float, float], ...] = field(repr=False, default=())
+    """How old the newest delivered epoch was, by seconds after the first kill."""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether no gap was longer than the longest one without a blow, and one interval."""
+        return max((*self.kill_gaps, *self.freeze_gaps), default=0.0) <= self.quiet + INTERVAL
+
+
+Tell = Callable[[str], None]
+Command = Callable[[Path], Sequence[str]]
+"""The command that runs the topology in a file, with a supervisor."""
+
+
+def measure_failover(settings: FailoverSettings, command: Command, folder: Path, tell: Tell) -> list[Measured]:
+    """Measure each number of replicas in turn; raises DeliveryError when a run fails."""
+    return [_measured(number, settings, command, folder / str(number), tell) for number in settings.replicas]
+
+
+def _measured(number: int, settings: FailoverSettings, command: Command, folder: Path, tell: Tell) -> Measured:
+    tell(f"{number} of {max(settings.replicas)} replicas: a steady stream")
+    watch = _Watch(folder / "run" / "state")
+
+    def struck(strike: Strike) -> None:
+        tell(f"{number} replicas: {strike.disturbance}: {strike.outcome}")
+
+    ways = Ways(command(_written(folder, f"rate: {_RATE}", INTERVAL)), look=watch.look, tell=struck)
+    trial = ReplicaTrial(ways, folder / "run", folder / "logs", Replicas(number, INTERVAL), 2.0, endless=True)
+    watch.trial = trial
+    outcome = _done(trial.run(blows(number, settings)))
+    tell(f"{number} replicas: as fast as it goes")
+    throughput = _throughput(number, command, folder / "unpaced")
+    kills, freezes = (
+        gaps_around(trial.delivered, [stretch for stretch, strike in zip(trial.stretches, outcome.strikes, strict=True)
+                                      if strike.disturbance.act is act])
+        for act in (Act.KILL_ALL, Act.FREEZE)
+    )
+    assert outcome.gaps is not None
+    first = trial.stretches[0][0] if trial.stretches else 0.0
+    return Measured(
+        number, outcome.gaps.quiet, tuple(kills), tuple(freezes), watch.latency(first), watch.cores, throughput,
+        tuple((moment - first, age) for moment, age in ages(watch.delivered)),
+    )  # fmt: skip
+
+
+def blows(number: int, settings: FailoverSettings) -> list[Disturbance]:
+    """Each replica in turn is killed, and each in turn is frozen; the first blow after a steady time."""
+    first = round(settings.steady / INTERVAL)
+    acts = [(Act.KILL_ALL, 0.0)] * settings.kills + [(Act.FREEZE, _FREEZE_SECONDS)] * settings.kills
+    return [
+        Disturbance(place + 1, act, first, into=place * 0.37 % 1, seconds=seconds, replica=place % number + 1)
+        for place, (act, seconds) in enumerate(acts)
+    ]
+
+
+def gaps_around(delivered: Sequence[Delivered], stretches: Sequence[Stretch]) -> list[float]:
+    """For each stretch, the longest gap that touches it."""
+    gaps = list(gaps_of(delivered))
+    return [max((gap.seconds for gap in gaps if gap.began < ended and gap.ended > began), default=0.0)
+            for began, ended in stretches]
+
+
+def ages(delivered: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """How old the newest delivered epoch is, over time; from when each was delivered, and when it was cut."""
+    points: list[tuple[float, float]] = []
+    cut_before: float | None = None
+    for moment, cut in delivered:
+        if cut_before is not None:
+            points.append((moment, moment - cut_before))
+        points.append((moment, moment - cut))
+        cut_before = cut
+    return points
+
+
+class _Watch:
+    """Looks at a trial while it runs: when each epoch was cut, and how much the processors had to do."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = StateFolder(state)
+        self.trial: ReplicaTrial | None = None
+        self.delivered: list[tuple[float, float]] = []
+        self.cores = 0.0
+        self._epoch = 0
+        self._work: tuple[float, float] | None = None
+        self._clock = time.time() - time.monotonic()
+
+    def look(self, scene: Scene) -> None:
+        assert self.trial is not None
+        if scene.epoch > self._epoch:
+            self._epoch = scene.epoch
+            self._note(scene.epoch, self.trial.delivered[-1][0])
+        if self.trial.safe_from is not None and scene.strikes == 0 and not self.trial.is_struck:
+            now, worked = time.monotonic(), sum(
+                process.worked for session in self.trial.sessions for process in processes_of(session))
+            if self._work is None:
+                self._work = now, worked
+            elif now - self._work[0] > 1:
+                self.cores = (worked - self._work[1]) / TICKS_PER_SECOND / (now - self._work[0])
+
+    def latency(self, until: float) -> float:
+        assert self.trial is not None
+        since = self.trial.safe_from or 0.0
+        return median([moment - cut for moment, cut in self.delivered if since < moment < until] or [0.0])
+
+    def _note(self, epoch: int, moment: float) -> None:
+        coordinator = open_coordinator(self._state.coordinator)
+        try:
+            record = EpochLog(coordinator).get(epoch)
+        finally:
+            coordinator.close()
+        if record is not None:
+            self.delivered.append((moment, record.time_ms / 1000 - self._clock))
+
+
+def _throughput(number: int, command: Command, folder: Path) -> float:
+    file = _written(folder, f"count: {_UNPACED_TUPLES}", 0)
+    trial = ReplicaTrial(Ways(command(file)), folder / "run", folder / "logs", Replicas(number, 0.0))
+    _done(trial.run())
+    (began, first), (ended, last) = trial.delivered[0], trial.delivered[-1]
+    # What the first epoch brought was there before the clock ran.
+    return _UNPACED_TUPLES * (last - first) / last / (ended - began)
+
+
+def _written(folder: Path, pace: str, interval: float) -> Path:
+    folder.mkdir(parents=True)
+    file = folder / "topology.yaml"
+    file.write_text(_TOPOLOGY.format(interval=interval, pace=pace))
+    return file
+
+
+def _done(outcome: Outcome) -> Outcome:
+    if not outcome.ended or outcome.troubles:
+        raise DeliveryError("; ".join(outcome.troubles) or "the run did not come to its end")
+    return outcome

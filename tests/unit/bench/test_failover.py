@@ -1,0 +1,29 @@
+"""What is made of what was seen of replicas."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.bench.failover import FailoverSettings, Measured, ages, blows, gaps_around
+from penstock.chaos.schedule import Act
+
+
+def test_each_replica_is_killed_in_turn_and_then_frozen_in_turn() -> None:
+    planned = blows(3, FailoverSettings(kills=4, steady=10.0))
+    assert [one.act for one in planned] == [Act.KILL_ALL] * 4 + [Act.FREEZE] * 4
+    assert [one.replica for one in planned] == [1, 2, 3, 1, 2, 3, 1, 2]
+    assert planned[0].epoch == 40
+
+
+def test_around_each_blow_the_longest_gap_counts() -> None:
+    delivered = [(0.0, 1), (1.0, 2), (4.0, 3), (4.5, 4), (5.0, 5)]
+    assert gaps_around(delivered, [(0.2, 0.8), (0.9, 4.2), (4.6, 4.7)]) == [1.0, 3.0, 0.5]
+
+
+def test_output_grows_old_until_the_next_epoch_is_delivered() -> None:
+    assert ages([(1.0, 0.75), (2.0, 1.5), (5.0, 4.0)]) == [(1.0, 0.25), (2.0, 1.25), (2.0, 0.5), (5.0, 3.5), (5.0, 1.0)]
+
+
+@pytest.mark.parametrize(("kill", "hidden"), [(0.7, True), (0.8, False)])
+def test_a_gap_that_is_longer_than_others_and_an_interval_is_noticed(kill: float, hidden: bool) -> None:
+    assert Measured(2, 0.5, (0.3, kill), (0.2,), 0.1, 1.0, 1e6).hidden is hidden
