@@ -59,6 +59,7 @@ def run(
     topology = load(file, sets, quiet=as_json)
     from penstock.cli.display import choose_display, how_it_ended
     from penstock.cli.replicas import replica_command, run_one_replica, supervise
+    from penstock.replication.sibling import go_on_without_replicas
     from penstock.runtime.run import Run, RunSettings
     from penstock.runtime.tally import tally
     from penstock.spark.session import default_master
@@ -80,6 +81,9 @@ def run(
         supervise(topology, settings, replica_command(file, sets, given), as_json)
         return
     running = Run(topology, settings)
+    if running.state.replicas():
+        address = running.state.coordinator_for(topology, coordinator)
+        go_on_without_replicas(running.state, topology.name, address)
     with choose_display(topology, functools.partial(tally, running.plan), as_json) as display:
         try:
             running.start(say=display.say, show=display.rows)

@@ -7,7 +7,6 @@ What to do is decided in `replication.lifecycle`; here it is done.
 from __future__ import annotations
 
 import contextlib
-import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 from penstock.connectors.base import Place
 from penstock.connectors.registry import sink_connector
 from penstock.connectors.shown_rows import CONSOLE, shown_sink
+from penstock.control.priority import can_be_raised, lowered, raise_session
 from penstock.control.replica_process import ReplicaProcess
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
@@ -28,6 +28,7 @@ from penstock.replication.replica import ReplicaPlace, log_of
 from penstock.replication.roster import ENDED, FAILED, Roster, Told
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView
+from penstock.runtime.swap import settle
 from penstock.topology.dead_letters import buries, dead_letter_sink
 from penstock.topology.model import Topology
 
@@ -50,6 +51,8 @@ class _Slot:
     why: str = ""
     run: str = ""
     """The start that is signed in, or was last."""
+    lowered: bool = False
+    """Whether it leaves the processors to its siblings."""
 
 
 class Supervisor:
@@ -147,16 +150,24 @@ class Supervisor:
             with state.held():
                 pass
         home = self._place.home
-        anew = fresh or any(state.committed().ended for state in (home, *states.values()))
+        settle(home)
+        anew = fresh or home.furthest().committed().ended
         if anew:
-            shutil.rmtree(home.path / "replicas", ignore_errors=True)
             home.clear()
+        restored = home.to_restore()
+        if anew or home.restored.exists():
+            # What replicas have is of another history.
+            home.forget_replicas()
+        if anew or restored.forget:
             self._log.clear()
+        self._log.imported(restored.epochs)
+        self._log.only_replicas(str(number) for number in range(1, self.topology.replicas + 1))
         self._roster.forget()
         self._roster.adopt(version_of(self.topology))
-        self._open_sinks(anew or self._reached() == 0)
+        self._open_sinks(anew or self._reached() == 0, restored.sinks)
+        home.restored.unlink(missing_ok=True)
 
-    def _open_sinks(self, fresh: bool) -> None:
+    def _open_sinks(self, fresh: bool, beginning: Sequence[str]) -> None:
         """Once, before any replica writes to them."""
         items = [*self.topology.sinks, *([dead_letter_sink(self.topology)] if buries(self.topology) else [])]
         for item in items:
@@ -165,11 +176,11 @@ class Supervisor:
             else:
                 sink = sink_connector(item, Place(self.topology.name, item.name, self.topology.folder.absolute()))
                 sink = (sink.redirected(self._scratch) if self._scratch else None) or sink
-            sink.open(fresh)
+            sink.open(fresh or item.name in beginning)
             sink.close()
 
     def _reached(self) -> int:
-        return max(state.committed().epoch for state in (self._place.home, *self._place.states().values()))
+        return self._place.home.furthest().committed().epoch
 
     def _slot(self, name: str) -> _Slot:
         member = self._roster.members().get(name)
@@ -200,6 +211,9 @@ class Supervisor:
             if self._head.epoch:
                 self._paces.append(now - self._head.moved)
             self._head = Head(furthest, now, max(self._paces, default=0.0))
+
+    def _any_safe(self) -> bool:
+        return any(phase_of(slot.sight, self._head) is Phase.SAFE for slot in self._slots)
 
     def _heed_version(self, version: str | None) -> None:
         """A new version is a new chance for replicas that are parked."""
@@ -237,6 +251,10 @@ class Supervisor:
         if sight.alive and not alive and not sight.ended:
             sight = self._fallen(slot, sight)
         slot.sight = replace(sight, alive=alive)
+        if slot.lowered and slot.process is not None and slot.sight.epoch:
+            # Spark is up: what is left to do takes its fair share.
+            raise_session(slot.process.process)
+            slot.lowered = False
         if phase_of(slot.sight, self._head) is Phase.SAFE:
             slot.sight = replace(slot.sight, failures=0)
             slot.why = ""
@@ -270,6 +288,8 @@ class Supervisor:
                 sick = [slot.cell] if slot.sight.failures > 1 else []
                 slot.cell = choose_cell(self.topology.cells, others, sick) or slot.cell
                 command = [*self._command, "--replica", slot.name, "--cell", slot.cell]
+                slot.lowered = can_be_raised() and self._any_safe()
+                command = lowered(command) if slot.lowered else command
                 slot.process = ReplicaProcess.start(command, log_of(self._place.state_of(slot.name)))
                 self._say(f"replica {slot.name} starts in cell {slot.cell}")
                 slot.sight = Sight(alive=True, started=now, moved=now, failures=slot.sight.failures)

@@ -81,9 +81,10 @@ class EpochLog:
         """Say that this replica has delivered the epoch; return the first that said so."""
         return self._coordinator.create_if_absent(_key(epoch, _DELIVERED), replica)
 
-    def drop_replica(self, replica: str) -> None:
-        """It is gone for good: what it has noted holds no records back."""
-        self._coordinator.delete(_PROGRESS + replica)
+    def only_replicas(self, names: Iterable[str]) -> None:
+        """All others are gone for good: what they have noted holds no records back."""
+        for replica in self.progress().keys() - set(names):
+            self._coordinator.delete(_PROGRESS + replica)
 
     def note_progress(self, replica: str, epoch: int) -> None:
         """Tell the others that this replica has committed `epoch` and will not ask for earlier ones again."""

@@ -35,11 +35,11 @@ class ReplicaPlace:
     home: StateFolder
 
     def state_of(self, name: str) -> StateFolder:
-        return StateFolder(self.home.path / "replicas" / name)
+        return self.home.replica(name)
 
     def states(self) -> dict[str, StateFolder]:
         """Those there are on this machine, by replica."""
-        return {path.name: StateFolder(path) for path in sorted((self.home.path / "replicas").glob("*"))}
+        return self.home.replicas()
 
     def coordinator(self, topology: Topology, given: str | None) -> str:
         return self.home.coordinator_for(topology, given)
@@ -73,7 +73,9 @@ class Replica:
             self._refuse_other_version()
             self._roster.join(self._member)
             self._coordinator.on_expired(self._join_again)
-            siblings = [state for name, state in self._place.states().items() if name != self.name]
+            # Without replicas the topology has run at home, or was restored there.
+            others = {name: state for name, state in self._place.states().items() if name != self.name}
+            siblings = [*others.values(), self._place.home]
             taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
             if taken is not None:
                 say(f"going on from a sibling's checkpoint of epoch {taken}")

@@ -1,4 +1,7 @@
-"""A replica that has nothing, or is far behind, begins with a copy of a sibling's newest checkpoint."""
+"""A replica that has nothing, or is far behind, begins with a copy of a sibling's newest checkpoint.
+
+So does a run without replicas where there were some, and the other way round: the number of replicas may change.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def begin_from_sibling(
     best = max(siblings, key=lambda each: each.committed().epoch, default=None)
     own = newest_epoch(state.checkpoint)
     behind = 0 if best is None else best.committed().epoch - (0 if own is None else own.epoch)
-    if best is None or behind < WORTH_COPYING:
+    if best is None or behind < (1 if own is None else WORTH_COPYING):
         return None
     try:
         with (
@@ -42,3 +45,21 @@ def begin_from_sibling(
     except CoordinationError:
         # The sibling has no whole epoch yet: replaying is as good.
         return None
+
+
+def go_on_without_replicas(home: StateFolder, topology: str, coordinator: str) -> int | None:
+    """Take over from the replica that is furthest, where there were replicas; returns its epoch.
+
+    Raises CoordinationError when one of them is running.
+    """
+    states = home.replicas()
+    for name, state in states.items():
+        running = state.running()
+        if running is not None:
+            raise CoordinationError(
+                f"replica {name} of '{topology}' is running: process {running}; stop it first, or run with as many "
+                "`replicas` as before"
+            )
+    taken = begin_from_sibling(home, states.values(), topology, coordinator)
+    home.forget_replicas()
+    return taken

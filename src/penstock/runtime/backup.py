@@ -24,5 +24,5 @@ def back_up(
     if name is not None:
         find_snapshot(state, name)
         return copy_snapshot(state.snapshots / name, target, look)
-    with passing_snapshot(state, topology, coordinator) as (passing, _):
+    with passing_snapshot(state.furthest(), topology, coordinator) as (passing, _):
         return copy_snapshot(passing, target, look)

@@ -126,6 +126,7 @@ def restore(restoration: Restoration, run: RunSettings, say: Callable[[str], Non
         lines = (restoration.settings.source / EPOCHS).read_text().splitlines()
         left = ToRestore(restoration.sinks.begin, lines, restoration.sinks.forget)
         (prepared / "restored").write_text(json.dumps(asdict(left)))
+    state.forget_replicas()
 
 
 def _place_checkpoint(
@@ -163,13 +164,13 @@ def _committed(restoration: Restoration) -> Committed:
 
 
 def _refuse_taken_place(state: StateFolder, settings: RestoreSettings, manifest: Manifest) -> None:
-    running = state.running()
+    running = next((found for each in (state, *state.replicas().values()) if (found := each.running())), None)
     if running is not None:
         raise CoordinationError(
             f"this topology is running (process {running}), with its state in {state.path}; stop it first, or restore "
             "beside it with --as NAME"
         )
-    there = state.committed()
+    there = state.furthest().committed()
     if there.epoch and not there.ended and not settings.replace:
         raise CoordinationError(
             f"{state.path} holds a run that has come to epoch {there.epoch}; with --replace it goes back to epoch "

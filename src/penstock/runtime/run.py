@@ -29,7 +29,7 @@ from penstock.plan.pruning import columns_read
 from penstock.plan.rewrites import rewrite
 from penstock.plan.small_epochs import output_is_bounded, sources_to_read_ahead
 from penstock.runtime import checkpoint, compatibility
-from penstock.runtime.committer import Committer
+from penstock.runtime.committer import ALONE, Committer
 from penstock.runtime.instances import instances
 from penstock.runtime.live_rescale import LiveRescale
 from penstock.runtime.metrics import OperatorCounts
@@ -236,6 +236,8 @@ class Run:
         if anew or restored.forget:
             self._log.clear()
         self._log.imported(restored.epochs)
+        if self.settings.replica is None:
+            self._log.only_replicas([ALONE])
         forget_old_requests(self.state)
         checkpoint.mend(self.state.checkpoint, say)
         # A checkpoint is useful only to a topology that still has the same sources and state.

@@ -58,8 +58,9 @@ def take_snapshot(state: StateFolder, topology: str, coordinator: str, name: str
     """
     if name is not None and (state.snapshots / check_name(name)).exists():
         raise CoordinationError(f"there is a checkpoint '{name}' already; choose another name, or --delete it")
-    with passing_snapshot(state, topology, coordinator, name) as (draft, manifest):
+    with passing_snapshot(state.furthest(), topology, coordinator, name) as (draft, manifest):
         try:
+            state.snapshots.mkdir(parents=True, exist_ok=True)
             draft.rename(state.snapshots / manifest.name)
         except OSError as error:
             raise CoordinationError(

@@ -7,6 +7,7 @@
       shape                what of the topology the checkpoint depends on
       holder               who is running it, locked while it runs
       rescale-*            what a command asks the run for, see `runtime.rescale_request`
+      replicas/<name>/     the same of each replica, where there are several
       snapshots/           named snapshots, see `runtime.snapshots`
       restored             what a restore has left for the next start to do
       prepared/, ready/    new files that are about to replace the old ones, see `runtime.swap`
@@ -32,6 +33,7 @@ from penstock.errors import CoordinationError
 from penstock.topology.model import Topology
 
 FOLDER = ".penstock"
+_REPLICAS = "replicas"
 
 _LINGER_SECONDS = 30.0
 """How long the JVM of a killed run may take to end: it may be writing the class archive."""
@@ -106,6 +108,21 @@ class StateFolder:
     def logs(self) -> Path:
         return self.path / "logs"
 
+    def replica(self, name: str) -> StateFolder:
+        """The folder of one replica, where there are several."""
+        return StateFolder(self.path / _REPLICAS / name)
+
+    def replicas(self) -> dict[str, StateFolder]:
+        """By replica, the folders that there are."""
+        return {path.name: StateFolder(path) for path in sorted((self.path / _REPLICAS).glob("*"))}
+
+    def furthest(self) -> StateFolder:
+        """Where the newest epoch is: here, or with the replica that has come furthest."""
+        return max((self, *self.replicas().values()), key=lambda each: each.committed().epoch)
+
+    def forget_replicas(self) -> None:
+        shutil.rmtree(self.path / _REPLICAS, ignore_errors=True)
+
     def committed(self) -> Committed:
         """What the last run left; nothing when there was none."""
         try:
@@ -126,7 +143,7 @@ class StateFolder:
         temporary.replace(self.path / name)
 
     def clear(self) -> None:
-        """Forget everything but the logs and the named snapshots."""
+        """Forget everything but the logs, the replicas and the named snapshots."""
         for name in ("checkpoint", "malformed", "failures", "rounds", "prepared", "ready", "discarded"):
             shutil.rmtree(self.path / name, ignore_errors=True)
         forgotten = ("committed", ".committed", "shape", "restored")

@@ -53,7 +53,7 @@ def stateful_operator(topology: Topology, name: str) -> Operator:
 
 def overview(topology: Topology, state: StateFolder, coordinator: str) -> list[OperatorState]:
     """Every stateful operator, in the order written; needs no Spark."""
-    with passing_snapshot(state, topology.name, coordinator) as (folder, manifest):
+    with passing_snapshot(state.furthest(), topology.name, coordinator) as (folder, manifest):
         return [_described(operator, folder / CHECKPOINT, manifest)
                 for operator in topology.operators if operator.name in manifest.state_ids]
 
@@ -88,7 +88,7 @@ def opened_state(
     run = settings or RunSettings()
     state = StateFolder.of(topology, run.state)
     address = state.coordinator_for(topology, coordinator)
-    with passing_snapshot(state, topology.name, address) as (folder, manifest):
+    with passing_snapshot(state.furthest(), topology.name, address) as (folder, manifest):
         number = manifest.state_ids.index(operator) if operator in manifest.state_ids else None
         if number is None:
             raise TopologyError(f"there is no state of '{operator}' in {state.path} yet: run the topology first")

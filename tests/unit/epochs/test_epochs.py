@@ -48,6 +48,8 @@ def test_old_records_are_forgotten_but_for_what_the_slowest_replica_needs(slowes
         log.propose(EpochRecord(epoch, 0, {}, {}))
     log.note_progress("0", 11)
     log.note_progress("1", slowest)
+    log.note_progress("gone", 1)
+    log.only_replicas(["0", "1"])
     log.forget_unneeded(kept=kept)
     assert log.agreed() == list(left)
 
