@@ -53,13 +53,15 @@ def parse_sets(sets: Sequence[str] | None) -> dict[str, str]:
 
 def checked(file: Path | None, sets: Sequence[str] | None) -> tuple[Topology | None, list[Problem]]:
     """The topology and all its problems, those of the file and those of the validation."""
-    from penstock.connectors.registry import catalogue
+    from penstock.connectors.registry import catalogue, misconfigured
     from penstock.validation import validate
 
     kinds = catalogue()
     topology, problems = load_topology(topology_path(file), kinds, parse_sets(sets))
     if topology is not None:
         problems = [*problems, *validate(topology, kinds)]
+        told = {problem.where for problem in problems if problem.severity == "error"}
+        problems += [problem for problem in misconfigured(topology) if problem.where not in told]
     return topology, sorted(problems, key=lambda problem: (problem.where.file, problem.where.line))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from penstock.connectors.base import Place, SinkConnector, SourceConnector
@@ -19,8 +19,8 @@ from penstock.connectors.sql_sink import SqlSink
 from penstock.errors import TopologyError
 from penstock.topology.catalogue import REQUIRED, Catalogue, Kind, Option, Role, operator_kinds
 from penstock.topology.code import load_user_object
-from penstock.topology.model import Sink, Source
-from penstock.topology.problems import suggest
+from penstock.topology.model import Sink, Source, Topology
+from penstock.topology.problems import Problem, suggest
 
 Connector = TypeVar("Connector", SourceConnector, SinkConnector)
 
@@ -57,6 +57,19 @@ def sink_connector(sink: Sink, place: Place) -> SinkConnector:
     """The connector of a sink; raises TopologyError when its kind or an option makes no sense."""
     connector = _find("sink", sink.name, sink.kind, sink.options, place, SINKS, SinkConnector)
     return connector.configure(place, _completed(connector, "sink", sink.name, sink))
+
+
+def misconfigured(topology: Topology) -> Iterator[Problem]:
+    """What the connectors themselves find wrong with their options. A user's own class is not asked before a run."""
+    for node in (*topology.sources, *topology.sinks):
+        place = Place(topology.name, node.name, topology.folder.absolute())
+        try:
+            if node.kind in SOURCES and isinstance(node, Source):
+                source_connector(node, place)
+            elif node.kind in SINKS and isinstance(node, Sink):
+                sink_connector(node, place)
+        except TopologyError as error:
+            yield Problem(node.where, str(error))
 
 
 def _find(role: Role, name: str, kind: str, options: Mapping[str, Any], place: Place,

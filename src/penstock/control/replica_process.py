@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from penstock.replication.roster import Member
+from penstock.runtime.state_folder import is_alive
 
 
 class ReplicaProcess:
@@ -46,13 +47,7 @@ class ReplicaProcess:
     def is_alive(self) -> bool:
         if self._own is not None:
             return self._own.poll() is None
-        try:
-            os.kill(self.process, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
+        return is_alive(self.process)
 
     def stop(self) -> None:
         """Let it finish its epoch."""

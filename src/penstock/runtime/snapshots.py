@@ -31,7 +31,7 @@ from penstock.epochs.record import EpochRecord
 from penstock.errors import CoordinationError, TopologyError
 from penstock.runtime.manifest import CHECKPOINT, COMMITTED, EPOCHS, MANIFEST, SHAPE, Contained, Manifest, read_manifest
 from penstock.runtime.state_files import link_checkpoint, newest_committed, operator_ids, state_partitions
-from penstock.runtime.state_folder import Committed, StateFolder
+from penstock.runtime.state_folder import Committed, StateFolder, is_alive
 from penstock.runtime.swap import is_unsettled
 from penstock.spark.epoch_source import offset_epoch
 
@@ -86,18 +86,8 @@ def _remove_leftovers(state: StateFolder) -> None:
     """What commands have left that were killed."""
     for draft in state.snapshots.glob(".*-*"):
         owner = draft.name[1:].partition("-")[0]
-        if owner.isdigit() and not _is_alive(int(owner)):
+        if owner.isdigit() and not is_alive(int(owner)):
             shutil.rmtree(draft, ignore_errors=True)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _fill(draft: Path, state: StateFolder, topology: str, coordinator: str, name: str | None) -> Manifest:

@@ -189,7 +189,7 @@ class StateFolder:
             while not _locked(file):
                 file.seek(0)
                 holder = file.read().strip() or "another process"
-                if _is_alive(holder) or time.monotonic() > deadline:
+                if _lives(holder) or time.monotonic() > deadline:
                     raise CoordinationError(
                         f"this topology is running already ({holder}), with its state in {self.path}; "
                         "stop it first, or run with another --state"
@@ -212,13 +212,16 @@ def _locked(file: IO[str]) -> bool:
     return True
 
 
-def _is_alive(holder: str) -> bool:
+def _lives(holder: str) -> bool:
     """Whether the process that a holder's note names is there; yes when the note names none."""
     found = re.match(r"process (\d+)", holder)
-    if found is None:
-        return True
+    return found is None or is_alive(int(found[1]))
+
+
+def is_alive(process: int) -> bool:
+    """Whether there is a process of that number on this machine."""
     try:
-        os.kill(int(found[1]), 0)
+        os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:

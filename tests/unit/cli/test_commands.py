@@ -50,6 +50,15 @@ def test_every_problem_is_told_with_its_line(project: Path) -> None:
     assert "topology.yaml:6:" in result.stderr
 
 
+def test_options_that_only_a_connector_understands_are_checked_too(project: Path) -> None:
+    wrong = GOOD.replace("schema:", "delimiter: ab, schema:").replace("file: out/views.jsonl", "sql: nowhere, table: t")
+    (project / "topology.yaml").write_text(wrong)
+    result = penstock("validate")
+    assert result.exit_code == 2
+    assert "topology.yaml:3: source 'visits': delimiter 'ab' is not one character" in result.stderr
+    assert "topology.yaml:8: sink 'out': that is not the address of a database" in result.stderr
+
+
 def test_problems_as_json_are_one_object_a_line(project: Path) -> None:
     (project / "topology.yaml").write_text(GOOD.replace("from: visits", "from: visit"))
     result = penstock("validate", "--json")
