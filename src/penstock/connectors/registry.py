@@ -61,7 +61,8 @@ def sink_connector(sink: Sink, place: Place) -> SinkConnector:
 
 def misconfigured(topology: Topology) -> Iterator[Problem]:
     """What the connectors themselves find wrong with their options. A user's own class is not asked before a run."""
-    for node in (*topology.sources, *topology.sinks):
+    nodes: tuple[Source | Sink, ...] = (*topology.sources, *topology.sinks)
+    for node in nodes:
         place = Place(topology.name, node.name, topology.folder.absolute())
         try:
             if node.kind in SOURCES and isinstance(node, Source):
