@@ -64,7 +64,7 @@ class ReplicaTrial:
         self._troubles: list[str] = []
         self._lives: list[Life] = []
         self.sessions: set[int] = set()
-        """Every replica that was ever seen."""
+        """Of the replicas that were seen, those of which something is left."""
         self._members: dict[str, Member] = {}
         self._told: dict[str, Told] = {}
         self._asked = 0.0
@@ -173,7 +173,9 @@ class ReplicaTrial:
                 self._members, self._told = roster.members(), roster.told()
         except CoordinationError:
             return
-        self.sessions |= {member.process for member in self._members.values()}
+        # Numbers are given out again: those of which nothing is left are forgotten.
+        known = self.sessions | {member.process for member in self._members.values()}
+        self.sessions = {session for session in known if Session(session).survivors()}
 
     def _all_safe(self, after: int) -> bool:
         """Whether all replicas are there, have done an epoch after that one, and have caught up."""
@@ -204,7 +206,10 @@ class ReplicaTrial:
         elif one.act is Act.KILL_SUPERVISOR:
             life.kill_all()
         else:
-            victim = Session(self._members[str(one.replica)].process)
+            member = self._members.get(str(one.replica))
+            if member is None:
+                return  # it has come to the end of the input
+            victim = Session(member.process)
             match one.act:
                 case Act.FREEZE:
                     blow.frozen = victim

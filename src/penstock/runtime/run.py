@@ -86,6 +86,8 @@ class Run:
         """What must be let go of at the end, last taken first."""
         self._stopping = False
         self._rewinds = 0
+        self._first_before = 0
+        """What the queries before a rescale were first to deliver."""
         self._say: Callable[[str], None] = lambda _: None
         self._lock: int | None = None
         self._replays = topology.retries
@@ -205,12 +207,14 @@ class Run:
         """By epoch, what replicas compare, of the epochs since the last call."""
         while self._counts.digests:
             batch, found = self._counts.digests.popleft()
-            yield epoch_of_batch(self.state.checkpoint, batch).epoch, found
+            # Spark forgets old batches: then the siblings have been told by others, or never will be.
+            with contextlib.suppress(FileNotFoundError):
+                yield epoch_of_batch(self.state.checkpoint, batch).epoch, found
 
     @property
     def first(self) -> int:
         """How many epochs this replica was the first to deliver, since its start."""
-        return self._committer.first
+        return self._first_before + self._committer.first
 
     def stop(self) -> None:
         """Cut no further epoch; `wait` returns when the one in flight is committed."""
@@ -428,6 +432,7 @@ class Run:
             self._counts.settle(self._committer.last_batch)
         self._query.stop()
         self._listening.close()
+        self._first_before += self._committer.first
         before, self._id = self._signals, uuid.uuid4().hex
         self._signals = Signals(self.state.path, self._id)
         before.clear()
