@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from penstock.connectors.registry import catalogue
+from penstock.connectors.registry import catalogue, misconfigured
 from penstock.errors import TopologyError
 from penstock.runtime.backup import back_up
 from penstock.runtime.division import Rescaled
@@ -58,7 +58,8 @@ def state_here(topology: Topology, operator: str) -> list[dict[str, Any]]:
 
 
 def _check(topology: Topology) -> None:
-    problems = [problem for problem in validate(topology, catalogue()) if problem.severity == "error"]
+    found = (*validate(topology, catalogue()), *misconfigured(topology))
+    problems = [problem for problem in found if problem.severity == "error"]
     if problems:
         listed = "\n".join(f"  {problem}" for problem in problems)
         raise TopologyError(f"topology '{topology.name}' is wrong:\n{listed}", tuple(problems))

@@ -18,8 +18,10 @@ import pyarrow as pa
 import pytest
 
 from penstock.connectors.base import Place, SinkConnector, Staged
+from penstock.connectors.sql_lookup_table import SqlTable
 from penstock.connectors.sql_sink import SqlSink
 from penstock.errors import ConnectorError
+from penstock.topology.schema import parse_schema
 
 from ..servers.cutting_proxy import cutting_proxy
 from ..servers.postgresql import PASSWORD, PostgresServer
@@ -432,3 +434,18 @@ def test_a_lock_of_somebody_else_is_waited_for_only_so_long(tmp_path: Path, data
             sink.commit(0, staged)
     sink.commit(0, staged)
     assert rows_in(sink) == some_rows(0, 1)
+
+
+def test_a_stream_is_enriched_from_a_table_as_it_is_now(tmp_path: Path, database: str) -> None:
+    columns = parse_schema("id int, paid decimal(8,2)")
+    table = SqlTable(Place("reach", "people", tmp_path), database, "People", columns, 60)
+    query(database, 'CREATE TABLE "People" (id int, paid numeric(8,2), more text)')
+    query(database, """INSERT INTO "People" VALUES (2, 1.50, 'x'), (1, NULL, 'y')""")
+    first = table.snapshot(tmp_path)
+    assert first.rows.to_pylist() == [{"id": 1, "paid": None}, {"id": 2, "paid": Decimal("1.50")}]
+    assert table.snapshot(tmp_path).digest == first.digest
+    query(database, 'UPDATE "People" SET paid = 2 WHERE id = 1')
+    assert table.snapshot(tmp_path).digest != first.digest
+    query(database, 'DROP TABLE "People"')
+    with pytest.raises(ConnectorError, match="People"):
+        table.snapshot(tmp_path)
