@@ -68,7 +68,7 @@ def rehearse(
     expected = {name: read_rows(sink, settings.ignored_in(name)) for name, sink in sinks.items()}
 
     begin("disturbed", reference.epochs)
-    replicas = subject.replicas
+    replicas = subject.replicas.paced(reference.epochs, reference.first) if subject.replicas else None
     planned = schedule(settings.kills, settings.seed, reference.epochs, settings.deep, settings.rescales,
                        replicas.number if replicas else 1)  # fmt: skip
     with _disk(scratch / "disturbed", settings.deep, undisturbed.folder) as disk:

@@ -24,8 +24,8 @@ _UNHURRIED = "1000000000000"
 """A rate at which every tuple is due at once."""
 
 
-_RECOVERY_SECONDS = 20.0
-"""About how long a replica takes to be replaced and to catch up."""
+_STARTS_PER_RECOVERY = 3.0
+"""A replica is replaced, and catches up, while its siblings are at work: that takes longer than a start of its own."""
 _EPOCHS_PER_RECOVERY = 40
 _SHORTEST_INTERVAL = 0.2
 
@@ -43,6 +43,22 @@ class Replicas:
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """Replicas, and what is done to them."""
+
+    number: int
+    blows: int
+    interval: float | None
+    """What the user sets."""
+
+    def paced(self, epochs: int, start: float) -> Replicas:
+        """The stream must last until all replicas are safe again after each blow; `start` is how long one takes."""
+        lasting = _STARTS_PER_RECOVERY * start * (self.blows + 1)
+        own = round(max(_SHORTEST_INTERVAL, lasting / max(epochs, 1)), 2)
+        return Replicas(self.number, own if self.interval is None else self.interval)
+
+
+@dataclass(frozen=True)
 class Subject:
     """What both runs are given, and what is known of them beforehand."""
 
@@ -51,7 +67,7 @@ class Subject:
     """For `--set`: those of the harness, then the user's, which win."""
     tuples: int
     epochs: int
-    replicas: Replicas | None = None
+    replicas: Wanted | None = None
     """Of the disturbed run, where it has several."""
     notes: tuple[str, ...] = ()
     """What a user should know of how the topology was prepared."""
@@ -73,14 +89,10 @@ def prepare(topology: Topology, sets: Mapping[str, str], kills: int, replicas: i
     notes = []
     if epochs <= kills:
         notes.append(f"the input of {most:,} tuples makes only {epochs} epochs; more tuples would test more")
-    if "epoch.interval" in sets:
-        interval = to_seconds(sets["epoch.interval"])
-    else:
-        # The stream must last until all replicas are safe again after each blow.
-        interval = round(max(_SHORTEST_INTERVAL, _RECOVERY_SECONDS * (blows + 1) / epochs), 2)
+    interval = to_seconds(sets["epoch.interval"]) if "epoch.interval" in sets else None
     return Subject(
         topology, tuple(f"{key}={value}" for key, value in chosen.items()), sum(tuples.values()), epochs,
-        Replicas(replicas, interval) if replicas > 1 else None, tuple(notes),
+        Wanted(replicas, blows, interval) if replicas > 1 else None, tuple(notes),
     )  # fmt: skip
 
 

@@ -67,6 +67,8 @@ class Outcome:
     notes: tuple[str, ...] = ()
     gaps: GapReport | None = None
     """Of replicas: whether their failures could be noticed."""
+    first: float = 0.0
+    """Seconds from the start to the first epoch."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ class Trial:
         self._damage: tuple[Damage, Disturbance] | None = None
         self._rescaling: tuple[Rescaling, Strike] | None = None
         self._moved = 0.0
+        self._first = 0.0
 
     def run(self, disturbances: Sequence[Disturbance] = ()) -> Outcome:
         """To the end of the input, or until it is plain that it will not get there.
@@ -149,7 +152,7 @@ class Trial:
         return Outcome(
             ended, self._pulse.epoch, committed.lost_epochs, committed.lost_tuples, seconds, len(self._lives),
             self._pulse.longest_pause, self._pulse.paused_after, tuple(self._strikes), tuple(self._troubles),
-            tuple(self._notes),
+            tuple(self._notes), first=self._first,
         )  # fmt: skip
 
     def _through_all_lives(self) -> bool:
@@ -223,6 +226,7 @@ class Trial:
         now = time.monotonic()
         if self._pulse.note(self._state.committed().epoch, now):
             self._moved = now
+            self._first = self._first or now - self._began
             self._damage_survived()
         for one in [one for one in self._pending if one.moment is not None]:
             done = read_marker(self._marker(one))

@@ -12,7 +12,8 @@ from contextlib import suppress
 
 from penstock.epochs.moments import PROCESSES, processes_of
 
-_NICE = 10
+_NICE = 5
+"""Enough to be felt, and not so much that a busy machine starves it: until it is up, the topology is less safe."""
 _HIGHEST = 20
 """The limit with which a process may have its priority raised to the ordinary one."""
 _ROUNDS = 5

@@ -51,13 +51,15 @@ def test_the_input_is_cut_into_epochs_enough_for_the_kills(folder: Path) -> None
 def test_with_replicas_the_stream_lasts_until_each_is_replaced(folder: Path) -> None:
     subject = prepare(topology(folder), {}, kills=5, replicas=2)
     assert subject.replicas is not None
-    assert subject.replicas.number == 2
-    assert subject.epochs * subject.replicas.interval >= 100
-    assert "replicas=2" in subject.replicas.sets
+    paced = subject.replicas.paced(subject.epochs, start=8.0)
+    assert paced.number == 2
+    assert subject.epochs * paced.interval >= 8 * 24
+    assert subject.replicas.paced(10**6, 8.0).interval == 0.2
+    assert "replicas=2" in paced.sets
     assert not any(item.startswith("replicas") for item in subject.sets)
     chosen = prepare(topology(folder), {"epoch.interval": "300ms"}, kills=5, replicas=2).replicas
     assert chosen is not None
-    assert chosen.interval == 0.3
+    assert chosen.paced(100, 8.0).interval == 0.3
 
 
 def test_what_the_user_sets_wins(folder: Path) -> None:

@@ -27,7 +27,7 @@ def test_every_thread_of_a_process_is_raised_again_by_those_who_may() -> None:
         threads = [int(entry.name) for entry in Path(f"/proc/{process.pid}/task").iterdir()]
         assert len(threads) == 4
         own = os.getpriority(os.PRIO_PROCESS, 0)
-        low = min(own + 10, 19)
+        low = min(own + 5, 19)
         assert {os.getpriority(os.PRIO_PROCESS, thread) for thread in threads} == {low}
         raise_session(process.pid)
         after = {os.getpriority(os.PRIO_PROCESS, thread) for thread in threads}
