@@ -15,6 +15,8 @@ from penstock.spark.faults import fault_in
 _CAUSE = re.compile(r"^(?:\s*Caused by: |: )(?P<kind>[\w.$]+)(?:: (?P<message>.*))?$", re.MULTILINE)
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
 _STATE = re.compile(r"CANNOT_LOAD_STATE_STORE|CANNOT_RESTORE|/checkpoint/state/|RocksDBException|StateStore\w*\.scala")
+_WORKER = re.compile(r"Python worker exited unexpectedly|java\.io\.EOFException|terminated with exception:\s+SQLSTATE")
+"""What Spark says, and does not say, when a Python process that it works with dies."""
 _MEMORY = re.compile(r"OutOfMemoryError|GC overhead limit exceeded")
 
 
@@ -54,6 +56,11 @@ def in_plain_words(story: str, epoch: int, checkpoint: Path, log: Path) -> Penst
         return DeliveryError(
             f"epoch {epoch} failed: the operators' state in {checkpoint / 'state'} cannot be read ({cause}): put back "
             "what was lost or damaged there, or start anew with --fresh" + rest
+        )
+    if _WORKER.search(story):
+        return DeliveryError(
+            f"epoch {epoch} failed: a Python process of Spark's is gone (killed, or out of memory?): the same command "
+            "goes on from there" + rest
         )
     return DeliveryError(f"epoch {epoch} failed: {cause}" + rest)
 

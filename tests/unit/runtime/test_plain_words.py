@@ -27,6 +27,8 @@ def told(cause: str) -> Exception:
         ("java.io.IOException: No space left on device", DeliveryError, "no space left on the disk of state"),
         ("java.lang.OutOfMemoryError: Java heap space", DeliveryError, "give it more with --memory"),
         ("org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error", DeliveryError, "--fresh"),
+        ("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider", DeliveryError, "gone"),
+        ("java.io.EOFException", DeliveryError, "a Python process of Spark's is gone"),
         ("java.lang.ArithmeticException: / by zero", DeliveryError, "epoch 7 failed: ArithmeticException: / by zero"),
     ],
 )
@@ -36,6 +38,13 @@ def test_what_went_wrong_comes_first_and_the_story_is_named(cause: str, kind: ty
     first, last = str(error).splitlines()
     assert words in first
     assert last == "  the whole story is in logs/failure.log"
+
+
+def test_a_query_that_ends_without_a_word_has_lost_a_python_process() -> None:
+    silent = "[STREAM_FAILED] Query [id = 8c, runId = c6] terminated with exception:  SQLSTATE: XXKST"
+    error = in_plain_words(silent, 31, Path("state/checkpoint"), Path("logs/failure.log"))
+    assert str(error).startswith("epoch 31 failed: a Python process of Spark's is gone (killed, or out of memory?)")
+    assert "STREAM_FAILED" not in str(error)
 
 
 def test_without_a_cause_the_first_line_has_to_do() -> None:
