@@ -27,7 +27,7 @@ def told(cause: str) -> Exception:
         ("java.io.IOException: No space left on device", DeliveryError, "no space left on the disk of state"),
         ("java.lang.OutOfMemoryError: Java heap space", DeliveryError, "give it more with --memory"),
         ("org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error", DeliveryError, "--fresh"),
-        ("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider", DeliveryError, "gone"),
+        ("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).", DeliveryError, "gone"),
         ("java.io.EOFException", DeliveryError, "a Python process of Spark's is gone"),
         ("java.lang.ArithmeticException: / by zero", DeliveryError, "epoch 7 failed: ArithmeticException: / by zero"),
     ],
