@@ -61,6 +61,7 @@ class Replica:
         self._version = version_of(topology)
         self._told_at = 0.0
         self._told: Told | None = None
+        self._over = False
         self.run = Run(topology, own)
         self._order = [*(operator.name for operator in topology.operators),
                        *(f"sink {sink.name}" for sink in topology.sinks)]
@@ -79,7 +80,10 @@ class Replica:
             taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
             if taken is not None:
                 say(f"going on from a sibling's checkpoint of epoch {taken}")
-            self.run.start(spark, say)
+            # Killed when all was done, before it could say so: there is nothing left to run.
+            self._over = self.run.state.committed().ended
+            if not self._over:
+                self.run.start(spark, say)
         except BaseException as error:
             self._leave(FAILED, str(error))
             raise
@@ -89,6 +93,9 @@ class Replica:
             self._tell(snapshot)
             look(snapshot)
 
+        if self._over:
+            self._leave(ENDED, "")
+            return Outcome(True, self.run.progress.snapshot())
         try:
             outcome = self.run.wait(tell)
         except BaseException as error:
@@ -133,7 +140,7 @@ class Replica:
                 self._roster.compare(self.name, self._version, epoch, self._order, digests)
 
     def _leave(self, how: str, why: str, progress: Snapshot | None = None) -> None:
-        last = self._told or Told(self._member.run)
+        last = self._told or Told(self._member.run, self.run.state.committed().epoch)
         if progress is not None:
             self._compare()
             last = replace(last, epoch=progress.epoch, first=self.run.first, progress=asdict(progress))

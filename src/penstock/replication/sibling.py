@@ -27,7 +27,9 @@ def begin_from_sibling(
 
     All or nothing. The sibling may be running.
     """
-    best = max(siblings, key=lambda each: each.committed().epoch, default=None)
+    # One that has come to the end has nothing to go on with.
+    going_on = (each for each in siblings if not each.committed().ended)
+    best = max(going_on, key=lambda each: each.committed().epoch, default=None)
     own = newest_epoch(state.checkpoint)
     behind = 0 if best is None else best.committed().epoch - (0 if own is None else own.epoch)
     if best is None or behind < (1 if own is None else WORTH_COPYING):
@@ -60,6 +62,10 @@ def go_on_without_replicas(home: StateFolder, topology: str, coordinator: str) -
                 f"replica {name} of '{topology}' is running: process {running}; stop it first, or run with as many "
                 "`replicas` as before"
             )
+    furthest = home.furthest().committed()
     taken = begin_from_sibling(home, states.values(), topology, coordinator)
+    if furthest.ended:
+        # As after any run that has come to its end, the next begins anew.
+        home.record(furthest)
     home.forget_replicas()
     return taken

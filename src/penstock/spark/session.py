@@ -40,6 +40,9 @@ ALWAYS: Mapping[str, str] = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     CHANGELOGS: "true",
+    # One budget for the state of all operators; without it every instance of each takes what it wants.
+    f"{_STREAMING}stateStore.rocksdb.boundedMemoryUsage": "true",
+    f"{_STREAMING}stateStore.rocksdb.maxMemoryUsageMB": "256",
     # Counting the keys in state costs a look-up for every write.
     f"{_STREAMING}stateStore.rocksdb.trackTotalNumberOfRows": "false",
     f"{_STREAMING}minBatchesToRetain": "10",
