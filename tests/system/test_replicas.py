@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from penstock.control.replica_process import OWNER
 from penstock.replication.replica import opened_roster
 from penstock.replication.views import all_safe
 
@@ -16,7 +22,7 @@ STREAM = """\
 topology: readings
 replicas: 2
 cells: any
-epoch: {interval: 200ms}
+epoch: {interval: 1s}
 sources:
   ticks: {generator: {id: sequence, key: "choice(a, b, c)"}, rate: 50}
 operators:
@@ -50,8 +56,16 @@ def safe(project: Project) -> bool:
         return all_safe(("1", "2"), roster.members(), roster.told())
 
 
-def test_new_code_and_another_division_are_put_in_place_one_replica_at_a_time(tmp_path: Path) -> None:
-    project = Project.new(tmp_path, STREAM)
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """The stream in a folder of its own; no replica of it is left afterwards."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as owner:
+        monkeypatch.setenv(OWNER, str(owner.pid))
+        yield Project.new(tmp_path, STREAM)
+        owner.kill()
+
+
+def test_new_code_and_another_division_are_put_in_place_one_replica_at_a_time(project: Project, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(CODE.format(version="old"))
     with project.running() as run:
         run.until(lambda: safe(project))

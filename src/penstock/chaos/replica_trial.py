@@ -5,6 +5,7 @@ Replicas promise to hide one failure at a time: the next blow falls when all of 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from penstock.chaos.life import Life, Session, clear_error
 from penstock.chaos.schedule import VICTIMS, Act, Disturbance
 from penstock.chaos.subject import Replicas
 from penstock.chaos.trial import Outcome, Scene, Strike, Ways
+from penstock.control.replica_process import OWNER
 from penstock.epochs.moments import VARIABLE, Deed, read_marker, write_plan
 from penstock.errors import CoordinationError
 from penstock.replication.replica import ReplicaPlace, opened_roster
@@ -144,7 +146,8 @@ class ReplicaTrial:
                    "--coordinator", self._place.home.coordinator]  # fmt: skip
         # A supervisor that finds replicas running leaves them the plan that they were started with.
         sets = [part for item in self._replicas.sets for part in ("--set", item)]
-        life = Life([*self._ways.command, *sets, *folders], {VARIABLE: write_plan(deeds)} if deeds else {},
+        environment = {OWNER: str(os.getpid())} | ({VARIABLE: write_plan(deeds)} if deeds else {})
+        life = Life([*self._ways.command, *sets, *folders], environment,
                     self._scratch / "logs" / f"start-{len(self._lives) + 1}")
         self._lives.append(life)
         return life

@@ -12,6 +12,7 @@ from penstock.cli.display import choose_display, how_it_ended
 from penstock.cli.loading import topology_path
 from penstock.cli.stopping import stopping_on_signals
 from penstock.connectors.shown_rows import ShownRows
+from penstock.control.replica_process import end_with_owner
 from penstock.control.supervisor import Supervisor
 from penstock.plan.graph import build_plan
 from penstock.plan.rewrites import rewrite
@@ -59,6 +60,7 @@ def supervise(topology: Topology, settings: RunSettings, command: Sequence[str],
 
 def run_one_replica(topology: Topology, settings: RunSettings, name: str, cell: str, as_json: bool) -> None:
     """Run one replica until the input ends, or until it is stopped."""
+    end_with_owner()
     replica = Replica(topology, name, ReplicaPlace(StateFolder.of(topology, settings.state)), settings, cell)
     with choose_display(topology, functools.partial(tally, replica.run.plan), as_json) as display:
         replica.start(display.say)

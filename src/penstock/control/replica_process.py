@@ -6,12 +6,32 @@ import os
 import signal
 import socket
 import subprocess
+import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from penstock.replication.roster import Member
 from penstock.runtime.state_folder import is_alive
+
+OWNER = "PENSTOCK_OWNER"
+"""The environment variable with the process without which replicas have no purpose: that of a test, or of chaos."""
+_LOOK_SECONDS = 1.0
+
+
+def end_with_owner() -> None:
+    """Where there is an owner, have this process and all of its group killed when the owner is gone."""
+    owner = os.environ.get(OWNER, "")
+    if not owner.isdigit():
+        return
+
+    def watch() -> None:
+        while is_alive(int(owner)):
+            time.sleep(_LOOK_SECONDS)
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class ReplicaProcess:

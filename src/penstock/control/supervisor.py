@@ -51,6 +51,8 @@ class _Slot:
     why: str = ""
     run: str = ""
     """The start that is signed in, or was last."""
+    past: str = ""
+    """The start before: what there still is of it in the coordinator is not about the present one."""
     lowered: bool = False
     """Whether it leaves the processors to its siblings."""
 
@@ -236,6 +238,8 @@ class Supervisor:
 
     def _look_at(self, slot: _Slot, run: str | bool | None, told: Told | None, now: float) -> None:
         """`run` is the start that is signed in; False: none is; None: nobody knows."""
+        if run and run == slot.past:
+            run = False
         sight = slot.sight
         alive = slot.process is not None and (slot.process.is_alive() if slot.process.is_here else bool(run))
         if isinstance(run, str) and run != slot.run:
@@ -243,6 +247,9 @@ class Supervisor:
             sight = replace(sight, seen=True)
         if run is not None:
             sight = replace(sight, registered=bool(run))
+        if told is not None and not slot.run and told.run != slot.past:
+            # It may have ended before it was seen to be signed in.
+            slot.run = told.run
         if told is not None and told.run == slot.run:
             slot.told = told
             if told.epoch > sight.epoch:
@@ -291,6 +298,7 @@ class Supervisor:
                 slot.lowered = can_be_raised() and self._any_safe()
                 command = lowered(command) if slot.lowered else command
                 slot.process = ReplicaProcess.start(command, log_of(self._place.state_of(slot.name)))
+                slot.past, slot.run, slot.told = slot.run or slot.past, "", None
                 self._say(f"replica {slot.name} starts in cell {slot.cell}")
                 slot.sight = Sight(alive=True, started=now, moved=now, failures=slot.sight.failures)
             case Action.KILL:

@@ -74,16 +74,10 @@ class Replica:
             self._refuse_other_version()
             self._roster.join(self._member)
             self._coordinator.on_expired(self._join_again)
-            # Without replicas the topology has run at home, or was restored there.
-            others = {name: state for name, state in self._place.states().items() if name != self.name}
-            siblings = [*others.values(), self._place.home]
-            taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
-            if taken is not None:
-                say(f"going on from a sibling's checkpoint of epoch {taken}")
             # Killed when all was done, before it could say so: there is nothing left to run.
             self._over = self.run.state.committed().ended
             if not self._over:
-                self.run.start(spark, say)
+                self.run.start(spark, say, before_query=lambda: self._catch_up(say))
         except BaseException as error:
             self._leave(FAILED, str(error))
             raise
@@ -103,6 +97,15 @@ class Replica:
             raise
         self._leave(ENDED if outcome.ended else STOPPED, "", outcome.progress)
         return outcome
+
+    def _catch_up(self, say: Callable[[str], None]) -> None:
+        """When Spark is up, and not before: meanwhile the siblings have gone on."""
+        others = {name: state for name, state in self._place.states().items() if name != self.name}
+        # Without replicas the topology has run at home, or was restored there.
+        siblings = [*others.values(), self._place.home]
+        taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
+        if taken is not None:
+            say(f"going on from a sibling's checkpoint of epoch {taken}")
 
     def _refuse_other_version(self) -> None:
         own = self._version

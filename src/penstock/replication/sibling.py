@@ -25,7 +25,7 @@ def begin_from_sibling(
 ) -> int | None:
     """Take over the checkpoint of the sibling that is furthest, if that is worth it; returns its epoch.
 
-    All or nothing. The sibling may be running.
+    All or nothing. The sibling may be running. Who calls it must hold `state`.
     """
     # One that has come to the end has nothing to go on with.
     going_on = (each for each in siblings if not each.committed().ended)
@@ -37,7 +37,6 @@ def begin_from_sibling(
     try:
         with (
             passing_snapshot(best, topology, coordinator) as (draft, manifest),
-            state.held(),
             swapped(state) as prepared,
         ):
             link_checkpoint(draft / CHECKPOINT, manifest.batch, prepared / CHECKPOINT, state.checkpoint)
@@ -63,7 +62,8 @@ def go_on_without_replicas(home: StateFolder, topology: str, coordinator: str) -
                 "`replicas` as before"
             )
     furthest = home.furthest().committed()
-    taken = begin_from_sibling(home, states.values(), topology, coordinator)
+    with home.held():
+        taken = begin_from_sibling(home, states.values(), topology, coordinator)
     if furthest.ended:
         # As after any run that has come to its end, the next begins anew.
         home.record(furthest)

@@ -65,6 +65,7 @@ from penstock.topology.model import Topology
 __all__ = ["Outcome", "Run", "RunSettings", "run_topology"]
 
 _POLL_SECONDS = 0.05
+_LOOK_SECONDS = 0.05
 _MOST_REWINDS = 3
 """How many epochs a run goes back when their state cannot be read, before it asks the user."""
 
@@ -98,18 +99,20 @@ class Run:
         spark: SparkSession | None = None,
         say: Callable[[str], None] = lambda _: None,
         show: Callable[[EpochRows], None] | None = None,
+        before_query: Callable[[], None] = lambda: None,
     ) -> None:
         """Check the outside world, start Spark unless given one, and start the query.
 
-        `say` is told what is being done, `show` takes the rows of console sinks. Everything that can
-        fail without Spark fails before Spark is started.
+        `say` is told what is being done, `show` takes the rows of console sinks, `before_query` is called when Spark is
+        up, and may put another checkpoint in place. Everything that can fail without Spark fails before Spark is
+        started.
         """
         with full_disk_in_plain_words(self.state.path):
             self._lock = self._resources.enter_context(self.state.held())
             if spark is None:
                 prepare_workers(self.settings.master)
             try:
-                self._start(spark, say, show)
+                self._start(spark, say, show, before_query)
             except (Py4JError, ConnectionError, PySparkRuntimeError) as error:
                 self._let_go()
                 raise jvm_gone(self.resumed_from, self._jvm_log) from error
@@ -122,6 +125,7 @@ class Run:
         spark: SparkSession | None,
         say: Callable[[str], None],
         show: Callable[[EpochRows], None] | None,
+        before_query: Callable[[], None],
     ) -> None:
         self._say = say
         self._prepare_state(say)
@@ -146,6 +150,7 @@ class Run:
             self._resources.callback(spark.stop)
             warm_up(spark)
         self._spark = spark
+        before_query()
         spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
         ship_code(spark, self.topology)
         say("planning")
@@ -311,6 +316,7 @@ class Run:
             sources=self.topology.sources,
             max_tuples=self.topology.epoch_tuples,
             parallelism=self._cores,
+            interval_ms=round(self.topology.epoch.interval * 1000),
             alone=len(self.topology.sources) == 1 and not any(isinstance(step, Share) for step in self.plan.steps)
             and not watching_operators(self.topology),
             ticks=tick_rules(self.topology),
@@ -369,12 +375,13 @@ class Run:
             self.settings.replica,
         )
         writer = rows.writeStream.foreachBatch(self._committer)
-        interval = self.topology.epoch.interval
+        # How often to look; how often an epoch is cut is decided where it is cut, the same for all replicas.
+        look = min(self.topology.epoch.interval / 4, _LOOK_SECONDS)
         return (
             writer.outputMode(output_mode(self.topology))
             .queryName(f"{self.topology.name}-{self._id[:8]}")
             .option("checkpointLocation", str(self.state.checkpoint))
-            .trigger(processingTime=f"{int(interval * 1000)} milliseconds")
+            .trigger(processingTime=f"{int(look * 1000)} milliseconds")
             .start()
         )
 

@@ -69,6 +69,9 @@ class ReadSettings:
     sources: tuple[Source, ...]
     max_tuples: int
     parallelism: int
+    interval_ms: int = 0
+    """How long after an epoch the next is cut, at the soonest. Epochs that are agreed already are not waited for: a
+    replica that is behind catches up."""
     alone: bool = False
     """Whether Spark has one reader only: one source, and no fan-out, where it reads a source once a branch."""
     ticks: TickRules = TickRules()
@@ -116,7 +119,7 @@ class ReadSettings:
             for source in fields.pop("sources")
         )
         ticks = fields.pop("ticks")
-        ticks |= {"steps": tuple(ticks["steps"]), "gaps": tuple(ticks["gaps"])}
+        ticks |= {"steps": tuple(ticks["steps"]), "gaps": tuple(ticks["gaps"]), "early": tuple(ticks["early"])}
         read_ahead = frozenset(fields.pop("read_ahead"))
         return cls(sources=sources, read_ahead=read_ahead, ticks=TickRules(**ticks), **fields)
 
@@ -169,6 +172,8 @@ class EpochReader(_SimpleStreamReaderWrapper):
         self._source = next(item for item in settings.sources if item.name == source)
         self._rounds = Rounds(Path(settings.state), settings.run)
         self._read_ahead: list[pa.RecordBatch] | None = None
+        self._seen = 0, 0.0
+        """The last epoch, and when this reader saw it first."""
 
     # -- on the driver --------------------------------------------------------------------------
 
@@ -284,6 +289,8 @@ class EpochReader(_SimpleStreamReaderWrapper):
             return agreed
         # A clock that jumps back stands still instead: the time of epochs never goes back.
         now = max(int(time.time() * 1000), start["time_ms"])
+        if self._is_too_soon(start, now):
+            return None
         filled = any((*json.loads(start["tuples"]).values(), *json.loads(start.get("replays", "{}")).values()))
         tick = self._ticks.due(start["epoch"], start["time_ms"], filled, now)
         postponed = self._log.all_postponed() if self._settings.retries else None
@@ -297,6 +304,15 @@ class EpochReader(_SimpleStreamReaderWrapper):
             versions = self._tables.newest(json.loads(start.get("tables", "{}")), now / 1000)
             proposal = replace(proposal, tables=versions)
         return self._log.propose(proposal)
+
+    def _is_too_soon(self, start: Mapping[str, Any], now: int) -> bool:
+        if not self._settings.interval_ms or not start["epoch"]:
+            return False
+        if self._seen[0] != start["epoch"]:
+            self._seen = start["epoch"], time.monotonic()
+        # Also where the clock has jumped back.
+        waited: float = max(now - start["time_ms"], (time.monotonic() - self._seen[1]) * 1000)
+        return waited < self._settings.interval_ms
 
     @cached_property
     def _connectors(self) -> dict[str, SourceConnector]:
