@@ -269,6 +269,9 @@ class Supervisor:
     def _fallen(self, slot: _Slot, sight: Sight) -> Sight:
         """It was there, and is not any more."""
         code = None if slot.process is None else slot.process.exit_code
+        if slot.process is not None and slot.process.is_here:
+            # Its JVM may outlive it for a while, and holds the state.
+            slot.process.kill()
         told = slot.told
         slot.why = told.why if told is not None and told.how == FAILED and told.run == slot.run else self._how(code)
         self._say(f"replica {slot.name} has ended: {slot.why.splitlines()[0]}")
