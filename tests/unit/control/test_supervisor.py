@@ -1,0 +1,111 @@
+"""The supervisor with replicas that only say how far they are: real processes, which are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock import Topology
+from penstock.control.supervisor import Supervisor
+from penstock.replication.lifecycle import Phase
+from penstock.replication.replica import ReplicaPlace
+from penstock.replication.views import ReplicaView
+from penstock.runtime.state_folder import StateFolder
+
+from ...waiting import wait_until
+
+REPLICA = """
+import os, socket, sys, time, uuid
+from pathlib import Path
+from penstock.replication.replica import opened_roster
+from penstock.replication.roster import FAILED, Member, Told
+
+address, folder, began = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
+name = sys.argv[sys.argv.index("--replica") + 1]
+starts = folder / f"starts-{name}"
+starts.write_text(starts.read_text() + "x" if starts.exists() else "x")
+run = uuid.uuid4().hex
+time.sleep(1.0)
+with opened_roster(address) as roster:
+    if (folder / f"broken-{name}").exists():
+        roster.tell(name, Told(run, how=FAILED, why="its file is wrong"))
+        sys.exit(2)
+    roster.join(Member(name, "any", socket.gethostname(), os.getpid(), run))
+    while True:
+        roster.tell(name, Told(run, int((time.time() - began) * 10) + 1))
+        time.sleep(0.05)
+"""
+SECONDS = 60.0
+
+
+class Watched:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        made = Topology("pair", replicas=2, cells=("any",)).source("words", rows=[], schema="word string")
+        topology = made.count("word").sink("out", file="out.jsonl").with_folder(folder)
+        place = ReplicaPlace(StateFolder(folder / "state"))
+        (folder / "replica.py").write_text(REPLICA)
+        command = [sys.executable, str(folder / "replica.py"), place.home.coordinator, str(folder), str(time.time())]
+        self.views: list[ReplicaView] = []
+        self.said: list[str] = []
+        self._supervisor = Supervisor(topology, place, command)
+        self._supervisor.start(False, self.said.append)
+        self._thread = threading.Thread(target=self._supervisor.watch, args=[self._look])
+        self._thread.start()
+
+    def _look(self, progress: object, views: list[ReplicaView]) -> None:
+        self.views = views
+
+    def starts(self, name: str) -> int:
+        return len((self._folder / f"starts-{name}").read_text())
+
+    def until(self, *phases: Phase) -> None:
+        wait_until(lambda: [view.phase for view in self.views] == list(phases), SECONDS)
+
+    def end(self) -> None:
+        self._supervisor.stop()
+        self._thread.join()
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    made = Watched(tmp_path)
+    yield made
+    made.end()
+
+
+def process_of(watched: Watched, name: str) -> int:
+    with_roster = watched._supervisor._roster.members()
+    return with_roster[name].process
+
+
+def test_a_replica_that_is_killed_is_replaced_once(watched: Watched) -> None:
+    watched.until(Phase.SAFE, Phase.SAFE)
+    killed = process_of(watched, "1")
+    os.killpg(killed, signal.SIGKILL)
+    wait_until(lambda: watched.views[0].phase is not Phase.SAFE, SECONDS)
+    watched.until(Phase.SAFE, Phase.SAFE)
+    assert process_of(watched, "1") != killed
+    # What the first one has said is not held against the second.
+    assert (watched.starts("1"), watched.starts("2")) == (2, 1)
+    assert "replica 1 has ended: it was killed by signal 9" in watched.said
+
+
+def test_one_that_will_not_start_is_parked_with_its_reason_until_there_is_a_new_version(
+    watched: Watched, tmp_path: Path
+) -> None:
+    watched.until(Phase.SAFE, Phase.SAFE)
+    (tmp_path / "broken-2").touch()
+    os.killpg(process_of(watched, "2"), signal.SIGKILL)
+    watched.until(Phase.SAFE, Phase.PARKED)
+    assert watched.views[1].why == "its file is wrong"
+    (tmp_path / "broken-2").unlink()
+    watched._supervisor._roster.open_to_new_version()
+    watched.until(Phase.SAFE, Phase.SAFE)
