@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -22,6 +22,7 @@ from penstock.runtime.state_folder import StateFolder
 INTERVAL = 0.25
 _RATE = 1000
 _FREEZE_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
 _UNPACED_TUPLES = 2_000_000
 _TOPOLOGY = """\
 topology: failover
@@ -145,6 +146,7 @@ class _Watch:
         self.delivered: list[tuple[float, float]] = []
         self.cores = 0.0
         self._epoch = 0
+        self._looked = 0.0
         self._work: tuple[float, float] | None = None
         self._clock = time.time() - time.monotonic()
 
@@ -153,13 +155,18 @@ class _Watch:
         if scene.epoch > self._epoch:
             self._epoch = scene.epoch
             self._note(scene.epoch, self.trial.delivered[-1][0])
-        if self.trial.safe_from is not None and scene.strikes == 0 and not self.trial.is_struck:
-            now, worked = time.monotonic(), sum(
-                process.worked for session in self.trial.sessions for process in processes_of(session))
-            if self._work is None:
-                self._work = now, worked
-            elif now - self._work[0] > 1:
-                self.cores = (worked - self._work[1]) / TICKS_PER_SECOND / (now - self._work[0])
+        steady = self.trial.safe_from is not None and scene.strikes == 0 and not self.trial.is_struck
+        if steady and time.monotonic() - self._looked > _LOOK_SECONDS:
+            self._looked = time.monotonic()
+            self._note_work(self.trial.sessions)
+
+    def _note_work(self, sessions: Collection[int]) -> None:
+        now = time.monotonic()
+        worked = sum(process.worked for session in sessions for process in processes_of(session))
+        if self._work is None:
+            self._work = now, worked
+        else:
+            self.cores = (worked - self._work[1]) / TICKS_PER_SECOND / (now - self._work[0])
 
     def latency(self, until: float) -> float:
         assert self.trial is not None

@@ -113,7 +113,7 @@ class ReplicaTrial:
     # -- watching -------------------------------------------------------------------------------
 
     def _to_the_end(self) -> bool:
-        life = self._start()
+        life, stopping = self._start(), False
         while True:
             code = life.code()
             self._notice()
@@ -131,10 +131,10 @@ class ReplicaTrial:
                     f"after epoch {self._epoch} no replica did anything for {self._ways.patience:.0f} s"
                 )
                 return False
-            if self._endless and self._is_done():
-                life.terminate()
-            else:
+            if not (self._endless and self._is_done()):
                 self._go_on(life)
+            elif not stopping:
+                stopping = life.terminate()
             time.sleep(_POLL_SECONDS)
 
     def _start(self) -> Life:
@@ -177,8 +177,8 @@ class ReplicaTrial:
         except CoordinationError:
             return
         # Numbers are given out again: those of which nothing is left are forgotten.
-        known = self.sessions | {member.process for member in self._members.values()}
-        self.sessions = {session for session in known if Session(session).survivors()}
+        present = {member.process for member in self._members.values()}
+        self.sessions = present | {session for session in self.sessions - present if Session(session).survivors()}
 
     def _all_safe(self, after: int) -> bool:
         """Whether all replicas are there, have done an epoch after that one, and have caught up."""
