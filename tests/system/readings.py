@@ -76,11 +76,13 @@ class Project:
     def output(self) -> Output:
         return {path.stem: sorted(path.read_text().splitlines()) for path in self.folder.glob("out/*.jsonl")}
 
-    def run(self, *arguments: str, command: str = "run") -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, command: str = "run", patience: float = PATIENCE_SECONDS
+    ) -> subprocess.CompletedProcess[str]:
         """Run to the end."""
         return subprocess.run(
             [PENSTOCK, command, *arguments], cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
-            capture_output=True, timeout=PATIENCE_SECONDS, check=False)
+            capture_output=True, timeout=patience, check=False)
 
     @contextmanager
     def running(self, *arguments: str, as_json: bool = True) -> Iterator[Running]:

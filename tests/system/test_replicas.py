@@ -18,6 +18,9 @@ from penstock.replication.views import all_safe
 
 from .readings import TOPOLOGY, Project
 
+PATIENCE_SECONDS = 900
+"""Many starts of Spark, two of them at a time."""
+
 STREAM = """\
 topology: readings
 replicas: 2
@@ -37,7 +40,8 @@ CODE = "def tagged(tup):\n    return tup.id, tup.key, '{version}'\n"
 
 def test_replicas_that_are_killed_and_frozen_lose_and_double_nothing(tmp_path: Path) -> None:
     project = Project.new(tmp_path, TOPOLOGY)
-    done = project.run("--replicas", "2", "--kills", "1", "--seed", "3", "--report", "report.json", command="chaos")
+    wanted = ("--replicas", "2", "--kills", "1", "--seed", "3", "--patience", "300", "--report", "report.json")
+    done = project.run(*wanted, command="chaos", patience=PATIENCE_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((tmp_path / "report.json").read_text())
     strikes = report["disturbed"]["strikes"]
@@ -70,10 +74,10 @@ def test_new_code_and_another_division_are_put_in_place_one_replica_at_a_time(pr
     with project.running() as run:
         run.until(lambda: safe(project))
         (tmp_path / "own.py").write_text(CODE.format(version="new"))
-        restarted = project.run(".", "--json", command="restart")
+        restarted = project.run(".", "--json", command="restart", patience=PATIENCE_SECONDS)
         assert restarted.returncode == 0, restarted.stderr
         assert json.loads(restarted.stdout)["restarted"] == ["1", "2"]
-        rescaled = project.run(".", "counted=3", "--json", command="rescale")
+        rescaled = project.run(".", "counted=3", "--json", command="rescale", patience=PATIENCE_SECONDS)
         assert rescaled.returncode == 0, rescaled.stderr
         assert json.loads(rescaled.stdout)["after"] == 3
         assert safe(project)
