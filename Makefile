@@ -27,7 +27,7 @@ run: setup  ## Run the main example to its end: how many people did a link reach
 	@$(BIN)/penstock run examples/url-reach
 
 test: setup check unit  ## Everything that continuous integration runs
-	@$(BIN)/python tools/run_spark_tests.py
+	@$(BIN)/pytest tests/spark tests/system
 
 unit: setup  ## The tests that need no Spark, in seconds
 	@$(BIN)/pytest tests/unit

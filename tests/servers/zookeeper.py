@@ -78,6 +78,9 @@ class ZookeeperServer:
         """SIGSTOP: the port takes connections, and nobody answers."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        # A thread that is just answering stops a moment later.
+        threads = Path(f"/proc/{self._process.pid}/task")
+        wait_until(lambda: all("T" in _state(thread) for thread in threads.iterdir()))
 
     def thaw(self) -> None:
         assert self._process is not None
@@ -90,6 +93,14 @@ class ZookeeperServer:
                 return connection.recv(16) == b"imok"
         except OSError:
             return False
+
+
+def _state(thread: Path) -> str:
+    """The letter of a thread's state; one that has just ended counts as stopped."""
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "T"
 
 
 @contextmanager

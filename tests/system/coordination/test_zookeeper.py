@@ -97,8 +97,10 @@ def test_an_owner_that_does_not_come_back_after_a_restart_of_the_server_loses_it
         pass
     wait_until(lambda: patiently(lambda: other.get("replicas/b")) is None)
     assert patiently(lambda: coordinator.get("epochs/1")) == "agreed"
-    assert other.get("replicas/a") == "first"
-    assert losses == []
+    # On a machine that is too busy to come back in time, the other owner loses its session, too; then it is told.
+    kept = patiently(lambda: other.get("replicas/a")) == "first"
+    wait_until(lambda: kept or losses)
+    assert kept != bool(losses)
     owner.thaw_and_see_the_loss()
 
 
