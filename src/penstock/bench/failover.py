@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from penstock.chaos.gaps import Delivered, Stretch, gaps_of
+from penstock.chaos.gaps import Delivered, Stretch, gaps_of, longest_around
 from penstock.chaos.replica_trial import ReplicaTrial
 from penstock.chaos.schedule import Act, Disturbance
 from penstock.chaos.subject import Replicas
@@ -121,8 +121,7 @@ def blows(number: int, settings: FailoverSettings) -> list[Disturbance]:
 def gaps_around(delivered: Sequence[Delivered], stretches: Sequence[Stretch]) -> list[float]:
     """For each stretch, the longest gap that touches it."""
     gaps = list(gaps_of(delivered))
-    return [max((gap.seconds for gap in gaps if gap.began < ended and gap.ended > began), default=0.0)
-            for began, ended in stretches]
+    return [longest_around(gaps, stretch) for stretch in stretches]
 
 
 def ages(delivered: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -77,5 +77,10 @@ def gaps_of(delivered: Iterable[Delivered]) -> Iterator[Gap]:
         yield Gap(before, after, epoch)
 
 
+def longest_around(gaps: Iterable[Gap], stretch: Stretch) -> float:
+    """Seconds of the longest of the gaps that touch a stretch."""
+    return max((gap.seconds for gap in gaps if _touches(gap, [stretch])), default=0.0)
+
+
 def _touches(gap: Gap, stretches: Sequence[Stretch]) -> bool:
     return any(gap.began < ended and gap.ended > began for began, ended in stretches)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.chaos.gaps import Delivered, Stretch, gap_report
+from penstock.chaos.gaps import Delivered, Gap, Stretch, gap_report, gaps_of
 from penstock.chaos.life import Life, Session, clear_error
 from penstock.chaos.schedule import VICTIMS, Act, Disturbance
 from penstock.chaos.subject import Replicas
@@ -98,13 +98,13 @@ class ReplicaTrial:
             self._recovered(self._blow, "the input ended meanwhile")
         self._strikes += [Strike(one, None, one.epoch, "not reached") for one in self._pending]
         starts = len(self._lives)
-        pause = max(((later - before, epoch) for (before, epoch), (later, _) in self._pairs()), default=(0.0, 0))
+        pause = max(gaps_of(self.delivered), key=lambda gap: gap.seconds, default=Gap(0.0, 0.0, 0))
+        committed = self._place.home.furthest().committed()
         gaps = gap_report(self.delivered, self.stretches, self.safe_from or 0.0, self._replicas.interval)
-        return Outcome(ended, self._epoch, 0, 0, seconds, starts, *pause, tuple(self._strikes), tuple(self._troubles),
-                       (), gaps)
-
-    def _pairs(self) -> zip[tuple[Delivered, Delivered]]:
-        return zip(self.delivered, self.delivered[1:], strict=False)
+        return Outcome(
+            ended, self._epoch, committed.lost_epochs, committed.lost_tuples, seconds, starts, pause.seconds, pause.epoch,
+            tuple(self._strikes), tuple(self._troubles), (), gaps,
+        )  # fmt: skip
 
     @property
     def _epoch(self) -> int:

@@ -52,7 +52,8 @@ def failover(
     interval. `latency` is from the cut of an epoch to its delivery, `cores` how many were busy in a steady stream, and
     `tuples/s` what goes through without a pace.
 
-    With 20 kills and freezes of 1, 2 and 3 replicas it takes about half an hour.
+    It takes long: a replica that was killed is waited for until it has caught up. On a machine without cores to spare
+    that may take minutes; begin with `--kills 1 --replicas 1,2`.
     """
     from penstock.bench.failover import FailoverSettings, measure_failover
 
