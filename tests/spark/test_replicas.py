@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from penstock.connectors.registry import catalogue
+from penstock.errors import CoordinationError
 from penstock.replication.divergence import Divergence
 from penstock.replication.replica import Replica, ReplicaPlace, opened_roster
-from penstock.runtime.run import RunSettings
+from penstock.replication.sibling import go_on_without_replicas
+from penstock.runtime.progress import Snapshot
+from penstock.runtime.run import Run, RunSettings
 from penstock.runtime.state_folder import StateFolder
 from penstock.topology.loading import load_topology
-from penstock.topology.model import Topology
+from penstock.topology.model import EpochSettings, Topology
 from penstock.validation import validate
 
 CODE = """\
@@ -76,3 +82,30 @@ def test_replicas_run_the_same_epochs_and_each_is_delivered_once(tmp_path: Path,
 def test_code_that_is_not_deterministic_is_found_and_named(tmp_path: Path, spark: SparkSession) -> None:
     _, divergence = run_both(written(tmp_path, "by_chance", "n int, by string"), spark)
     assert divergence == Divergence(1, "chance", ("1", "2"))
+
+
+def test_a_run_without_replicas_goes_on_from_theirs_and_they_from_it(tmp_path: Path, spark: SparkSession) -> None:
+    topology = replace(written(tmp_path, "doubled", "n int"), epoch=EpochSettings(max_tuples=1))
+    home = StateFolder.of(topology)
+
+    def stop_after(run: Run, epoch: int) -> Callable[[Snapshot], None]:
+        return lambda snapshot: run.stop() if snapshot.epoch >= epoch else None
+
+    first = Replica(topology, "1", ReplicaPlace(home), RunSettings())
+    first.start(spark=spark)
+    assert not first.wait(stop_after(first.run, 2)).ended
+    reached = home.furthest().committed().epoch
+    assert 2 <= reached < 6
+    with home.replica("1").held(), pytest.raises(CoordinationError, match="replica 1 of 'pair' is running"):
+        go_on_without_replicas(home, topology.name, home.coordinator)
+    assert go_on_without_replicas(home, topology.name, home.coordinator) == reached
+    assert (home.committed().epoch, home.replicas()) == (reached, {})
+    alone = Run(topology)
+    alone.start(spark)
+    assert alone.resumed_from == reached
+    alone.wait(stop_after(alone, reached + 1))
+    second = Replica(topology, "2", ReplicaPlace(home), RunSettings())
+    second.start(spark=spark)
+    assert second.wait().ended
+    lines = (tmp_path / "out/doubled.jsonl").read_text().splitlines()
+    assert sorted(lines) == sorted(f'{{"n":{n * 2}}}' for n in range(1, 7))

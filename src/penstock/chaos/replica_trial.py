@@ -102,8 +102,8 @@ class ReplicaTrial:
         committed = self._place.home.furthest().committed()
         gaps = gap_report(self.delivered, self.stretches, self.safe_from or 0.0, self._replicas.interval)
         return Outcome(
-            ended, self._epoch, committed.lost_epochs, committed.lost_tuples, seconds, starts, pause.seconds, pause.epoch,
-            tuple(self._strikes), tuple(self._troubles), (), gaps,
+            ended, self._epoch, committed.lost_epochs, committed.lost_tuples, seconds, starts, pause.seconds,
+            pause.epoch, tuple(self._strikes), tuple(self._troubles), (), gaps,
         )  # fmt: skip
 
     @property
