@@ -17,8 +17,9 @@ from pyspark.sql import SparkSession
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import CoordinationError, TopologyError
+from penstock.replication.catching_up import CatchingUp
 from penstock.replication.roster import ENDED, FAILED, STOPPED, Member, Roster, Told
-from penstock.replication.sibling import begin_from_sibling
+from penstock.replication.sibling import WORTH_COPYING, begin_from_sibling
 from penstock.replication.version import version_of
 from penstock.runtime.progress import Snapshot
 from penstock.runtime.run import Outcome, Run, RunSettings
@@ -62,12 +63,15 @@ class Replica:
         self._told_at = 0.0
         self._told: Told | None = None
         self._over = False
+        self._catching_up = CatchingUp(WORTH_COPYING)
+        self._say: Callable[[str], None] = lambda _: None
         self.run = Run(topology, own)
         self._order = [*(operator.name for operator in topology.operators),
                        *(f"sink {sink.name}" for sink in topology.sinks)]
 
     def start(self, say: Callable[[str], None] = lambda _: None, spark: SparkSession | None = None) -> None:
         """Sign in, catch up from a sibling if that is worth it, and start."""
+        self._say = say
         self._coordinator: Coordinator = open_coordinator(self._address)
         self._roster = Roster(self._coordinator)
         try:
@@ -77,7 +81,7 @@ class Replica:
             # Killed when all was done, before it could say so: there is nothing left to run.
             self._over = self.run.state.committed().ended
             if not self._over:
-                self.run.start(spark, say, before_query=lambda: self._catch_up(say))
+                self.run.start(spark, say, before_query=self._catch_up)
         except BaseException as error:
             self._leave(FAILED, str(error))
             raise
@@ -98,14 +102,25 @@ class Replica:
         self._leave(ENDED if outcome.ended else STOPPED, "", outcome.progress)
         return outcome
 
-    def _catch_up(self, say: Callable[[str], None]) -> None:
+    def _catch_up(self) -> None:
         """When Spark is up, and not before: meanwhile the siblings have gone on."""
-        others = {name: state for name, state in self._place.states().items() if name != self.name}
         # Without replicas the topology has run at home, or was restored there.
-        siblings = [*others.values(), self._place.home]
+        siblings = [*self._siblings(), self._place.home]
         taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
         if taken is not None:
-            say(f"going on from a sibling's checkpoint of epoch {taken}")
+            self._say(f"going on from a sibling's checkpoint of epoch {taken}")
+        self._catching_up.begins(time.monotonic(), self.run.state.committed().epoch)
+
+    def _siblings(self) -> list[StateFolder]:
+        return [state for name, state in self._place.states().items() if name != self.name]
+
+    def _catch_up_again(self, now: float, epoch: int) -> None:
+        """Where replaying does not gain on the siblings: Spark is warm by now, and starts faster than before."""
+        head = max((state.committed().epoch for state in self._siblings()), default=0)
+        if self._catching_up.should_copy(now, epoch, head):
+            self._say(f"{head - epoch} epochs behind, and hardly gaining: taking a sibling's checkpoint again")
+            self._catching_up.copies()
+            self.run.go_on_from(self._catch_up)
 
     def _refuse_other_version(self) -> None:
         own = self._version
@@ -129,6 +144,7 @@ class Replica:
         if now - self._told_at < _SECONDS_BETWEEN_WORDS:
             return
         self._told_at = now
+        self._catch_up_again(now, snapshot.epoch)
         self._compare()
         told = Told(self._member.run, snapshot.epoch, self.run.first, progress=asdict(snapshot))
         if self._told is None or (told.epoch, told.first) != (self._told.epoch, self._told.first):

@@ -12,24 +12,22 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, PySparkRuntimeError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.connectors.base import Place, SinkConnector, SourceConnector
+from penstock.connectors.base import Place, SinkConnector
 from penstock.connectors.console import ConsoleSink, EpochRows
-from penstock.connectors.lookup_tables import enrichment_to_json, enrichments_of, lookup_table
-from penstock.connectors.registry import sink_connector, source_connector
+from penstock.connectors.lookup_tables import enrichments_of, lookup_table
+from penstock.connectors.registry import sink_connector
 from penstock.connectors.shown_rows import shown_sink
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
-from penstock.epochs.ticking import tick_rules
-from penstock.plan.graph import Plan, Share, build_plan
-from penstock.plan.output_mode import APPEND, output_mode
-from penstock.plan.pruning import columns_read
+from penstock.plan.graph import Plan, build_plan
+from penstock.plan.output_mode import output_mode
 from penstock.plan.rewrites import rewrite
-from penstock.plan.small_epochs import output_is_bounded, sources_to_read_ahead
 from penstock.runtime import checkpoint, compatibility
 from penstock.runtime.committer import ALONE, Committer
+from penstock.runtime.epoch_query import EpochQuery, make_sources
 from penstock.runtime.instances import instances
 from penstock.runtime.live_rescale import LiveRescale
 from penstock.runtime.metrics import OperatorCounts
@@ -42,11 +40,7 @@ from penstock.runtime.state_files import can_go_back
 from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.swap import settle
 from penstock.runtime.tuple_failures import TupleFailures
-from penstock.spark.arrow_stage import map_batches
 from penstock.spark.code_shipping import ship_code
-from penstock.spark.epoch_job import RunEpoch, run_small_here, run_staged
-from penstock.spark.epoch_source import SMALL_EPOCH_TUPLES, ReadSettings
-from penstock.spark.lowering import Lowering, lower_plan
 from penstock.spark.session import (
     CHANGELOGS,
     SessionSettings,
@@ -55,11 +49,9 @@ from penstock.spark.session import (
     start_session,
 )
 from penstock.spark.signals import Signals
-from penstock.spark.staging import STAGED_SCHEMA, StagingStage
-from penstock.spark.unacked import UnackedTuples
+from penstock.spark.stored_state import forget_loaded_state
 from penstock.spark.warm_up import warm_up
 from penstock.topology.dead_letters import buries, dead_letter_sink
-from penstock.topology.lineage import may_be_late, watching_operators, windows_of
 from penstock.topology.model import Topology
 
 __all__ = ["Outcome", "Run", "RunSettings", "run_topology"]
@@ -129,7 +121,7 @@ class Run:
     ) -> None:
         self._say = say
         self._prepare_state(say)
-        self._sources = self._make_sources()
+        self._sources = make_sources(self.topology)
         newest = checkpoint.newest_epoch(self.state.checkpoint)
         for name, source in self._sources.items():
             source.schema()
@@ -164,7 +156,7 @@ class Run:
         session = spark or own
         assert session is not None
         try:
-            rows = map_batches(self.tagged_rows(session), self._staging(), STAGED_SCHEMA)
+            rows = self._rows.staged(session, self._id)
             jvm: Any = session._jvm
             return str(jvm.PythonSQLUtils.explainString(rows._jdf.queryExecution(), "simple"))
         finally:
@@ -183,7 +175,7 @@ class Run:
         spark.conf.set(CHANGELOGS, "false")
         ship_code(spark, self.topology)
         try:
-            rows = map_batches(self.tagged_rows(spark), self._staging(), STAGED_SCHEMA)
+            rows = self._rows.staged(spark, self._id)
             writer = rows.writeStream.outputMode(output_mode(self.topology))
             writer = writer.option("checkpointLocation", str(self.state.checkpoint))
             query = writer.foreachBatch(lambda batch, _: batch.write.format("noop").mode("append").save()).start()
@@ -262,9 +254,6 @@ class Run:
     def _place(self, name: str) -> Place:
         return Place(self.topology.name, name, self.topology.folder.absolute())
 
-    def _make_sources(self) -> dict[str, SourceConnector]:
-        return {item.name: source_connector(item, self._place(item.name)) for item in self.topology.sources}
-
     def _make_sinks(self, show: Callable[[EpochRows], None] | None) -> None:
         self._sinks: dict[str, SinkConnector] = {}
         for item in self.topology.sinks:
@@ -305,59 +294,14 @@ class Run:
 
     # -- the query ------------------------------------------------------------------------------
 
-    def tagged_rows(self, spark: SparkSession) -> DataFrame:
-        """The whole topology as one streaming DataFrame: the rows of all sinks, each with its sink's number."""
-        read = ReadSettings(
-            topology=self.topology.name,
-            folder=str(self.topology.folder.absolute()),
-            state=str(self.state.path),
-            coordinator=self._coordinator_address(),
-            run=self._id,
-            sources=self.topology.sources,
-            max_tuples=self.topology.epoch_tuples,
-            parallelism=self._cores,
-            interval_ms=round(self.topology.epoch.interval * 1000),
-            alone=len(self.topology.sources) == 1 and not any(isinstance(step, Share) for step in self.plan.steps)
-            and not watching_operators(self.topology),
-            ticks=tick_rules(self.topology),
-            windows_close=output_mode(self.topology) == APPEND,
-            tables=[enrichment_to_json(enrich) for enrich in enrichments_of(self.topology)],
-            timed=bool(watching_operators(self.topology)),
-            marked=any(may_be_late(self.topology, window) for window in windows_of(self.topology)),
-            columns=self._columns_to_read(),
-            # What is read ahead cannot do without the tuples that fail.
-            read_ahead=frozenset() if self._replays else sources_to_read_ahead(self.plan),
-            retries=self._replays,
+    @property
+    def _rows(self) -> EpochQuery:
+        return EpochQuery(
+            self.topology, self.plan, self.settings, self.state, self._coordinator_address(), self._sinks, self._replays
         )
-        digests = self.settings.replica is not None
-        return lower_plan(Lowering(spark, self.plan, read, self._sinks, self.settings.metrics, digests))
-
-    def _columns_to_read(self) -> dict[str, list[str]]:
-        """The columns of each source of which not all are read; at least one, to count tuples by."""
-        chosen: dict[str, list[str]] = {}
-        sources = self._make_sources()
-        for name, wanted in columns_read(self.plan).items():
-            if wanted is not None:
-                columns = sources[name].schema().names
-                chosen[name] = [column for column in columns if column.lower() in wanted] or [columns[0]]
-        return chosen
-
-    def _delivery(self, spark: SparkSession) -> tuple[DataFrame, RunEpoch]:
-        """The streaming DataFrame, and how to run one epoch of it."""
-        rows = self.tagged_rows(spark)
-        stage = self._staging()
-        number = len(self._sinks)
-        if output_is_bounded(self.plan):
-            return rows, run_small_here(spark, stage, number, SMALL_EPOCH_TUPLES, self.state.path)
-        return map_batches(rows, stage, STAGED_SCHEMA), run_staged(number)
-
-    def _staging(self) -> StagingStage:
-        # What is not acked takes the way of the sinks, behind the last of them.
-        unacked = [UnackedTuples.of(self.topology, self.state.path)] if self.plan.self_acking else []
-        return StagingStage.of((*self._sinks.values(), *unacked), self.topology.folder.absolute())
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
-        rows, run_epoch = self._delivery(spark)
+        rows, run_epoch = self._rows.delivered(spark, self._id)
         self._counts = OperatorCounts(self.plan, self.progress, self.settings.replica is not None)
         self._listening = self._resources.enter_context(contextlib.ExitStack())
         if self.settings.metrics and self._counts.needed:
@@ -432,6 +376,28 @@ class Run:
         except (Py4JError, ConnectionError) as error:
             raise jvm_gone(self.state.committed().epoch, self._jvm_log) from error
         return not self._stopping
+
+    def go_on_from(self, put_in_place: Callable[[], None]) -> None:
+        """Finish the epoch in flight, let another checkpoint be put in place, and go on from there: for who is behind.
+
+        Only from within `wait`. Nothing happens where the run is about to end.
+        """
+        if self._stopping:
+            return
+        self._committer.retire()
+        if self._committer.finished_batch is not None:
+            return
+        try:
+            self._end_query()
+            forget_loaded_state(self._spark)
+            put_in_place()
+            self._spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
+            self._query = self._start_query(self._spark)
+            if self._stopping:
+                # Said to the query before, perhaps.
+                self._signals.want_stop()
+        except (Py4JError, ConnectionError) as error:
+            raise jvm_gone(self.state.committed().epoch, self._jvm_log) from error
 
     def _end_query(self) -> None:
         """Stop the query; the next one has an id of its own, whatever readers have left."""
