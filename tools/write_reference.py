@@ -6,7 +6,7 @@ Nothing in the reference is typed by hand. A test writes the pages again and com
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +102,19 @@ def command_line_page() -> str:
     command: Any = typer.main.get_command(app)
     parts = ["# The command line\n", _GENERATED, f"{command.help}\n", _parameters(command.params)]
     parts.append("`--install-completion` and `--show-completion` set up completion for your shell.\n")
-    for name, each in command.commands.items():
+    for name, each in _all_commands(command, ""):
         arguments = [param for param in each.params if param.param_type_name == "argument"]
         usage = " ".join(["penstock", name, *(_label(param) for param in arguments), "[OPTIONS]"])
         parts += [f"## {name}\n", f"    {usage}\n", f"{each.help}\n", _parameters(each.params)]
     return "\n".join(parts)
+
+
+def _all_commands(command: Any, within: str) -> Iterator[tuple[str, Any]]:
+    """Every command with its whole name; those of a group after it."""
+    for name, each in command.commands.items():
+        yield f"{within}{name}", each
+        if hasattr(each, "commands"):
+            yield from _all_commands(each, f"{within}{name} ")
 
 
 def _kind_table(kind: Kind) -> str:

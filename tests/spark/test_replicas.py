@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from penstock.connectors.registry import catalogue
 from penstock.errors import CoordinationError
 from penstock.replication.divergence import Divergence
 from penstock.replication.replica import Replica, ReplicaPlace, opened_roster
-from penstock.replication.sibling import go_on_without_replicas
+from penstock.replication.sibling import begin_from_sibling, go_on_without_replicas
 from penstock.runtime.progress import Snapshot
 from penstock.runtime.run import Run, RunSettings
 from penstock.runtime.state_folder import StateFolder
@@ -84,12 +85,13 @@ def test_code_that_is_not_deterministic_is_found_and_named(tmp_path: Path, spark
     assert divergence == Divergence(1, "chance", ("1", "2"))
 
 
+def stop_after(run: Run, epoch: int) -> Callable[[Snapshot], None]:
+    return lambda snapshot: run.stop() if snapshot.epoch >= epoch else None
+
+
 def test_a_run_without_replicas_goes_on_from_theirs_and_they_from_it(tmp_path: Path, spark: SparkSession) -> None:
     topology = replace(written(tmp_path, "doubled", "n int"), epoch=EpochSettings(max_tuples=1))
     home = StateFolder.of(topology)
-
-    def stop_after(run: Run, epoch: int) -> Callable[[Snapshot], None]:
-        return lambda snapshot: run.stop() if snapshot.epoch >= epoch else None
 
     first = Replica(topology, "1", ReplicaPlace(home), RunSettings())
     first.start(spark=spark)
@@ -109,3 +111,50 @@ def test_a_run_without_replicas_goes_on_from_theirs_and_they_from_it(tmp_path: P
     assert second.wait().ended
     lines = (tmp_path / "out/doubled.jsonl").read_text().splitlines()
     assert sorted(lines) == sorted(f'{{"n":{n * 2}}}' for n in range(1, 7))
+
+
+COUNTED = """\
+topology: counted
+replicas: 2
+cells: any
+epoch: {max_tuples: 1}
+sources:
+  numbers: {file: numbers.csv, schema: "n int"}
+operators:
+  even:    {from: numbers, filter: "n % 2 = 0"}
+  counted: {from: even, count: }
+sinks:
+  out: {from: counted, file: out/counted.jsonl}
+"""
+
+
+def test_one_that_is_behind_goes_on_from_a_siblings_checkpoint_while_it_runs(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    (tmp_path / "topology.yaml").write_text(COUNTED)
+    (tmp_path / "numbers.csv").write_text("".join(f"{n}\n" for n in range(40)))
+    topology, problems = load_topology(tmp_path / "topology.yaml", catalogue())
+    assert topology is not None, problems
+    home = StateFolder.of(topology)
+
+    def replica(name: str) -> Run:
+        run = Run(topology, RunSettings(replica=name, state=home.replica(name).path, coordinator=home.coordinator))
+        run.start(spark)
+        return run
+
+    behind = replica("2")
+    behind.wait(stop_after(behind, 1))
+    ahead = replica("1")
+    ahead.wait(stop_after(ahead, 30))
+    behind = replica("2")
+    taken: list[int | None] = []
+
+    def put_in_place() -> None:
+        taken.append(begin_from_sibling(behind.state, [ahead.state], topology.name, home.coordinator))
+
+    assert behind.wait(lambda _: None if taken else behind.go_on_from(put_in_place)).ended
+    assert len(taken) == 1
+    assert taken[0] is not None
+    assert taken[0] >= 30
+    counts = [json.loads(line)["count"] for line in (tmp_path / "out/counted.jsonl").read_text().splitlines()]
+    assert counts == list(range(1, 21))

@@ -7,10 +7,12 @@ from collections import Counter
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.runtime.run import Run
+from penstock.errors import PenstockError
+from penstock.runtime.run import Run, run_topology
 
 EPOCHS = 12
 ROWS_IN_EPOCH = 5
@@ -71,3 +73,23 @@ def test_state_is_divided_anew_shown_and_goes_on(project: Any) -> None:
     rows = sorted((row["sensor"], row["count"]) for row in project.json_lines("out/counts.jsonl"))
     assert dict(rows) == counts_after(EPOCHS)
     assert len(rows) == len(set(rows)), "no epoch was counted twice"
+
+
+def test_the_same_from_python(project: Any) -> None:
+    project.write("readings.csv", "".join(f"{n},{SENSORS[n % 3]}\n" for n in range(EPOCHS * ROWS_IN_EPOCH)))
+    topology = project.topology(TOPOLOGY)
+    run = Run(topology)
+    run.start(project.spark)
+    at = run.wait(lambda snapshot: run.stop() if snapshot.epoch >= 2 else None).progress.epoch
+    assert topology.checkpoint("early").epoch == at
+    assert topology.backup(project.folder / "kept", "early").epoch == at
+    assert topology.rescale("counts", 3).after == 3
+    found = topology.state("counts")
+    assert {row["sensor"]: row["count"] for row in found} == counts_after(at)
+    assert run_topology(topology, spark=project.spark).ended
+    with pytest.raises(PenstockError, match="replace"):
+        topology.restore(project.folder / "kept")
+    topology.restore(project.folder / "kept", parallelism=4, replace=True)
+    found = topology.state("counts")
+    assert {row["sensor"]: row["count"] for row in found} == counts_after(at)
+    assert max(row["instance"] for row in found) < 4

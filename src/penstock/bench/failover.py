@@ -19,10 +19,10 @@ from penstock.epochs.moments import TICKS_PER_SECOND, processes_of
 from penstock.errors import DeliveryError
 from penstock.runtime.state_folder import StateFolder
 
-INTERVAL = 0.25
 _RATE = 1000
 _FREEZE_SECONDS = 5.0
 _LOOK_SECONDS = 1.0
+_REST_SECONDS = 2.0
 _UNPACED_TUPLES = 2_000_000
 _TOPOLOGY = """\
 topology: failover
@@ -45,6 +45,8 @@ class FailoverSettings:
     replicas: tuple[int, ...] = (1, 2, 3)
     steady: float = 20.0
     """Seconds without any blow, for latency and processor time."""
+    interval: float = 0.5
+    """Seconds between two epochs."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Measured:
     """One number of replicas."""
 
     replicas: int
+    interval: float
+    """Seconds between two epochs."""
     quiet: float
     """Seconds of the longest gap between two epochs while nothing was done."""
     kill_gaps: tuple[float, ...]
@@ -69,7 +73,7 @@ class Measured:
     @property
     def hidden(self) -> bool:
         """Whether no gap was longer than the longest one without a blow, and one interval."""
-        return max((*self.kill_gaps, *self.freeze_gaps), default=0.0) <= self.quiet + INTERVAL
+        return max((*self.kill_gaps, *self.freeze_gaps), default=0.0) <= self.quiet + self.interval
 
 
 Tell = Callable[[str], None]
@@ -89,8 +93,9 @@ def _measured(number: int, settings: FailoverSettings, command: Command, folder:
     def struck(strike: Strike) -> None:
         tell(f"{number} replicas: {strike.disturbance}: {strike.outcome}")
 
-    ways = Ways(command(_written(folder, f"rate: {_RATE}", INTERVAL)), look=watch.look, tell=struck)
-    trial = ReplicaTrial(ways, folder / "run", folder / "logs", Replicas(number, INTERVAL), 2.0, endless=True)
+    ways = Ways(command(_written(folder, f"rate: {_RATE}", settings.interval)), look=watch.look, tell=struck)
+    wanted = Replicas(number, settings.interval)
+    trial = ReplicaTrial(ways, folder / "run", folder / "logs", wanted, _REST_SECONDS, endless=True)
     watch.trial = trial
     outcome = _done(trial.run(blows(number, settings)))
     tell(f"{number} replicas: as fast as it goes")
@@ -103,14 +108,15 @@ def _measured(number: int, settings: FailoverSettings, command: Command, folder:
     assert outcome.gaps is not None
     first = trial.stretches[0][0] if trial.stretches else 0.0
     return Measured(
-        number, outcome.gaps.quiet, tuple(kills), tuple(freezes), watch.latency(first), watch.cores, throughput,
+        number, settings.interval, outcome.gaps.quiet, tuple(kills), tuple(freezes), watch.latency(first), watch.cores,
+        throughput,
         tuple((moment - first, age) for moment, age in ages(watch.delivered)),
     )  # fmt: skip
 
 
 def blows(number: int, settings: FailoverSettings) -> list[Disturbance]:
     """Each replica in turn is killed, and each in turn is frozen; the first blow after a steady time."""
-    first = round(settings.steady / INTERVAL)
+    first = round(settings.steady / settings.interval)
     acts = [(Act.KILL_ALL, 0.0)] * settings.kills + [(Act.FREEZE, _FREEZE_SECONDS)] * settings.kills
     return [
         Disturbance(place + 1, act, first, into=place * 0.37 % 1, seconds=seconds, replica=place % number + 1)

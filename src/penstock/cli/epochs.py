@@ -49,7 +49,7 @@ def epochs(
         source.close()
     if not records:
         raise typer.Exit(_nothing_yet(topology.name))
-    committed = folder.committed().epoch
+    committed = folder.furthest().committed().epoch
     if as_json:
         for record in records:
             typer.echo(json.dumps({**json.loads(record.to_json()), "committed": record.epoch <= committed}))

@@ -6,10 +6,11 @@ import pytest
 
 from penstock.bench.failover import FailoverSettings, Measured, ages, blows, gaps_around
 from penstock.chaos.schedule import Act
+from penstock.cli.bench import markdown_of
 
 
 def test_each_replica_is_killed_in_turn_and_then_frozen_in_turn() -> None:
-    planned = blows(3, FailoverSettings(kills=4, steady=10.0))
+    planned = blows(3, FailoverSettings(kills=4, steady=10.0, interval=0.25))
     assert [one.act for one in planned] == [Act.KILL_ALL] * 4 + [Act.FREEZE] * 4
     assert [one.replica for one in planned] == [1, 2, 3, 1, 2, 3, 1, 2]
     assert planned[0].epoch == 40
@@ -26,4 +27,13 @@ def test_output_grows_old_until_the_next_epoch_is_delivered() -> None:
 
 @pytest.mark.parametrize(("kill", "hidden"), [(0.7, True), (0.8, False)])
 def test_a_gap_that_is_longer_than_others_and_an_interval_is_noticed(kill: float, hidden: bool) -> None:
-    assert Measured(2, 0.5, (0.3, kill), (0.2,), 0.1, 1.0, 1e6).hidden is hidden
+    assert Measured(2, 0.25, 0.5, (0.3, kill), (0.2,), 0.1, 1.0, 1e6).hidden is hidden
+
+
+def test_costs_are_also_told_as_a_ratio_to_one_replica() -> None:
+    one = Measured(1, 0.5, 0.6, (9.0,), (5.0,), 0.1, 0.5, 1e6)
+    two = Measured(2, 0.5, 0.6, (0.7,), (0.7,), 0.11, 1.0, 5e5)
+    lines = markdown_of([one, two], FailoverSettings(kills=1)).splitlines()
+    assert "| 2 | 0.60 s | 0.70 s, at most 0.70 s | 0.70 s, at most 0.70 s | no | 110 ms (×1.10) | " in lines[-1]
+    assert "| 1.00 (×2.00) | 500,000 (×0.50) |" in lines[-1]
+    assert "×" not in lines[-2]

@@ -1,0 +1,172 @@
+"""What may befall replicas besides a kill: clocks that differ, a coordinator that dies, a full disk, chance in code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.chaos.life import Session
+from penstock.chaos.small_disk import small_disk
+from penstock.control.replica_process import OWNER
+from penstock.runtime.state_folder import StateFolder
+
+from ..own_mounts import with_own_mounts
+from ..servers.zookeeper import ZookeeperServer
+from ..waiting import wait_until
+from .penstock_command import PATIENCE_SECONDS, PENSTOCK
+from .readings import Project
+
+STREAM = """\
+topology: readings
+replicas: 2
+cells: any
+ON_DIVERGENCE
+epoch: {interval: 500ms}
+sources:
+  ticks: {generator: {id: sequence, key: "choice(a, b, c)"}, rate: 50}
+operators:
+  tagged:  {from: ticks, custom: "own:tagged", emits: "id bigint, key string"}
+  counted: {from: tagged, count: key}
+sinks:
+  all:    {from: tagged, file: out/all.jsonl}
+  counts: {from: counted, file: out/counts.jsonl}
+"""
+CODE = "def tagged(tup):\n    return tup.id, tup.key\n"
+CHANCE = "import random\n\ndef tagged(tup):\n    return tup.id, random.choice('abc')\n"
+TEN_MINUTES_AHEAD = "+600"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """The stream in a folder of its own; no replica of it is left afterwards."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as owner:
+        monkeypatch.setenv(OWNER, str(owner.pid))
+        project = Project.new(tmp_path / "project", STREAM.replace("ON_DIVERGENCE\n", ""))
+        (project.folder / "own.py").write_text(CODE)
+        yield project
+        owner.kill()
+
+
+def epochs(project: Project) -> list[int]:
+    """How far each replica is."""
+    return [state.committed().epoch for state in StateFolder(project.state).replicas().values()]
+
+
+def each_tuple_once(project: Project) -> int:
+    """How many tuples came out, when each did once and they were counted right."""
+    ids = Counter(json.loads(line)["id"] for line in project.output()["all"])
+    assert sorted(ids) == list(range(len(ids)))
+    assert set(ids.values()) == {1}
+    counts = [json.loads(line) for line in project.output()["counts"]]
+    assert sum(max(row["count"] for row in counts if row["key"] == key) for key in "abc") == len(ids)
+    return len(ids)
+
+
+# -- by hand ----------------------------------------------------------------------------------------
+
+
+def fake_time() -> str:
+    """The library that has a process see another time; under root it is installed when it is missing."""
+    if shutil.which("faketime") is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for command in (["apt-get", "update"], ["apt-get", "install", "-y", "faketime"]):
+            subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
+    found = sorted(Path("/usr/lib").glob("**/faketime/libfaketime.so.1"))
+    assert found, "this test needs libfaketime: install it (Debian: apt-get install faketime)"
+    return str(found[0])
+
+
+class ByHand:
+    """Two replicas that nobody watches; the clock of the second is ten minutes ahead."""
+
+    def __init__(self, project: Project, coordinator: str, logs: Path) -> None:
+        logs.mkdir()
+        ahead = {"LD_PRELOAD": fake_time(), "FAKETIME": TEN_MINUTES_AHEAD, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        self.processes = []
+        for name, further in (("1", {}), ("2", ahead)):
+            command = [PENSTOCK, "run", "--replica", name, "--coordinator", coordinator]
+            with (logs / name).open("w") as log:
+                self.processes.append(subprocess.Popen(
+                    command, cwd=project.folder, env={**os.environ, **further}, stdin=subprocess.DEVNULL, stdout=log,
+                    stderr=log, start_new_session=True))
+        self._logs = logs
+
+    def until_both(self, project: Project, epoch: int) -> None:
+        wait_until(lambda: len(epochs(project)) == 2 and min(epochs(project)) >= epoch, PATIENCE_SECONDS,
+                   lambda: all(process.poll() is None for process in self.processes), self.said)
+
+    def said(self) -> str:
+        return "\n".join(log.read_text()[-2000:] for log in sorted(self._logs.iterdir()))
+
+    def kill(self) -> None:
+        for process in self.processes:
+            Session(process.pid).kill_all()
+        for process in self.processes:
+            process.wait()
+
+
+def test_clocks_that_differ_a_coordinator_that_dies_and_the_death_of_all_at_once_lose_nothing(
+    project: Project, tmp_path: Path, zookeeper: ZookeeperServer
+) -> None:
+    coordinator = f"zookeeper://{zookeeper.hosts}/troubles"
+    replicas = ByHand(project, coordinator, tmp_path / "first")
+    try:
+        replicas.until_both(project, 6)
+        with zookeeper.away():
+            before = max(epochs(project))
+            assert all(process.poll() is None for process in replicas.processes), replicas.said()
+        replicas.until_both(project, before + 6)
+    finally:
+        replicas.kill()
+    reached = max(epochs(project))
+    replicas = ByHand(project, coordinator, tmp_path / "second")
+    try:
+        replicas.until_both(project, reached + 6)
+        for process in replicas.processes:
+            process.send_signal(signal.SIGINT)
+        assert [process.wait(PATIENCE_SECONDS) for process in replicas.processes] == [0, 0], replicas.said()
+    finally:
+        replicas.kill()
+    assert each_tuple_once(project) > 0
+    with_time = project.run(".", "--json", "--coordinator", coordinator, command="epochs")
+    times = [json.loads(line)["time_ms"] for line in with_time.stdout.splitlines()]
+    assert times == sorted(times)
+
+
+# -- watched ----------------------------------------------------------------------------------------
+
+
+@with_own_mounts
+def test_the_full_disk_of_one_replica_is_no_concern_of_the_others(project: Project) -> None:
+    second = project.state / "replicas" / "2"
+    second.mkdir(parents=True)
+    with small_disk(second, megabytes=32) as disk:
+        assert not disk.refused or os.geteuid() != 0
+        with project.running() as run:
+            run.until(lambda: len(epochs(project)) == 2 and min(epochs(project)) >= 4)
+            disk.fill()
+            run.until(lambda: "no space left" in run.errors or bool(disk.refused))
+            reached = max(epochs(project))
+            run.until(lambda: max(epochs(project)) >= reached + 10)
+            disk.free()
+            run.signal_group(signal.SIGINT)
+            assert run.finish() == 0, run.errors
+        assert each_tuple_once(project) > 0
+
+
+def test_code_that_is_not_deterministic_ends_the_run_where_that_is_wanted(project: Project) -> None:
+    project.file.write_text(STREAM.replace("ON_DIVERGENCE", "on_divergence: stop"))
+    (project.folder / "own.py").write_text(CHANCE)
+    with project.running() as run:
+        assert run.finish() == 1
+        assert "tagged" in run.errors
+        assert "Traceback" not in run.errors
