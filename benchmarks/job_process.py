@@ -11,8 +11,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from memory_sampler import MemorySampler
-
+from penstock.bench.memory import MemorySampler
 from penstock.epochs.moments import processes_of
 
 JOBS = Path(__file__).parent / "jobs"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -16,112 +16,82 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from penstock.chaos.life import PENSTOCK
+from penstock.cli.bench_failover import failover
 from penstock.cli.busy import busy
 from penstock.cli.screen import fail, out
+from penstock.topology.problems import suggest
 
 if TYPE_CHECKING:
-    from penstock.bench.failover import FailoverSettings, Measured
+    from penstock.bench.worker import Figures
 
-app = typer.Typer(no_args_is_help=True, help="Measure, and print what was measured: here, with this machine's noise.")
+app = typer.Typer()
+app.command()(failover)
 
-_COLUMNS = ("replicas", "longest gap", "at a kill", "at a freeze", "noticed", "latency", "cores", "tuples/s")
-
-
-@app.callback()
-def bench() -> None:
-    """Measure, and print what was measured: here, with this machine's noise."""
+_COLUMNS = ("workload", "tuples/s", "p50", "p95", "p99", "CPU s/M", "peak MB")
 
 
-@app.command()
-def failover(
-    kills: Annotated[int, typer.Option(min=1, help="How many kills, and as many freezes.")] = 20,
-    replicas: Annotated[str, typer.Option(metavar="N,N…", help="Which numbers of replicas.")] = "1,2,3",
-    steady: Annotated[float, typer.Option(metavar="SECONDS", min=5, help="How long nothing is done at first.")] = 20.0,
-    interval: Annotated[float, typer.Option(metavar="SECONDS", min=0.05, help="Between two epochs.")] = 0.5,
-    svg: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw how old the output is, over time, across a kill.")
-    ] = None,
+@app.callback(invoke_without_command=True)
+def bench(
+    context: typer.Context,
+    quick: Annotated[bool, typer.Option("--quick", help="A few workloads, each short: under three minutes.")] = False,
+    only: Annotated[str | None, typer.Option(metavar="NAME,NAME…", help="Only these workloads.")] = None,
+    repetitions: Annotated[int | None, typer.Option(min=1, help="How often each is run; the median counts.")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table for a page of docs.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All that was measured, as a JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All that was measured, as JSON lines.")] = False,
 ) -> None:
-    """Kill and freeze replicas in a steady stream, and see whether the output pauses.
+    """Measure how fast topologies run here, on this machine and with its noise.
 
-    Each replica in turn is killed with `kill -9`, all its processes at once, and each in turn is frozen for five
-    seconds; the next blow falls when all are safe again. `longest gap` is the longest time between two delivered
-    epochs while nothing was done; a blow is `noticed` when the gap around it is longer than that and one epoch
-    interval. `latency` is from the cut of an epoch to its delivery, `cores` how many were busy in a steady stream, and
-    `tuples/s` what goes through without a pace; in brackets, how many times that of one replica.
-
-    It takes long: a replica that was killed is waited for until it has caught up. On a machine without cores to spare
-    that may take minutes; begin with `--kills 1 --replicas 1,2`.
+    Each workload runs in processes of its own: once to warm up, then some times as fast as it goes, then at 10,000
+    tuples a second for its latency. `tuples/s` is the median, from the start of a query to its last commit. `p50`,
+    `p95` and `p99` say how long tuples took from when they were due to the commit of their epoch at the sink. `CPU s/M` is
+    processor time for a million tuples, of all processes together; `peak MB` their memory.
     """
-    from penstock.bench.failover import FailoverSettings, measure_failover
+    if context.invoked_subcommand is not None:
+        return
+    from dataclasses import replace
 
-    numbers = replicas.split(",")
-    if not all(number.strip().isdigit() and int(number) for number in numbers):
-        fail(f"--replicas {replicas}: write numbers, for example 1,2,3", 2)
-    settings = FailoverSettings(kills, tuple(int(number) for number in numbers), steady, interval)
+    from penstock.bench.measuring import Thoroughness, measure_workloads
+    from penstock.bench.workloads import WORKLOADS
 
-    def command(file: Path) -> list[str]:
-        return [*PENSTOCK, "run", str(file), "--supervised", "--json"]
-
-    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, busy("measuring") as at_work:
-        found = measure_failover(settings, command, Path(folder), at_work.say)
-    if svg is not None:
-        svg.write_text(_chart(found), encoding="utf-8")
+    known = {each.name: each for each in WORKLOADS}
+    names = [name.strip() for name in only.split(",")] if only else []
+    for name in names:
+        if name not in known:
+            fail(f"no workload '{name}': {suggest(name, known) or 'there are ' + ', '.join(known)}", 2)
+    chosen = [known[name] for name in names] or [each for each in WORKLOADS if each.quick or not quick]
+    how = Thoroughness.quick() if quick else Thoroughness()
+    if repetitions is not None:
+        how = replace(how, repetitions=repetitions)
+    found: list[Figures] = []
+    with busy("measuring") as at_work:
+        for figures in measure_workloads(chosen, how, at_work.say):
+            found.append(figures)
+            if as_json:
+                sys.stdout.write(json.dumps(asdict(figures)) + "\n")
+                sys.stdout.flush()
     if markdown is not None:
-        markdown.write_text(markdown_of(found, settings), encoding="utf-8")
-    if as_json:
-        sys.stdout.write(json.dumps([asdict(one) for one in found]) + "\n")
-    else:
+        markdown.write_text(_markdown(found), encoding="utf-8")
+    if not as_json:
         out.print(_table(found))
 
 
-def _row(one: Measured, alone: Measured | None) -> list[str]:
-    """One line of the table; costs also as a ratio to those of one replica."""
-
-    def seconds(gaps: Sequence[float]) -> str:
-        return f"{median(gaps):.2f} s, at most {max(gaps):.2f} s"
-
-    def ratio(measured: float, of_one: float) -> str:
-        return "" if alone is None or alone is one or not of_one else f" (×{measured / of_one:.2f})"
-
-    base = alone or one
-    return [str(one.replicas), f"{one.quiet:.2f} s", seconds(one.kill_gaps), seconds(one.freeze_gaps),
-            "no" if one.hidden else "yes", f"{1000 * one.latency:.0f} ms{ratio(one.latency, base.latency)}",
-            f"{one.cores:.2f}{ratio(one.cores, base.cores)}",
-            f"{one.throughput:,.0f}{ratio(one.throughput, base.throughput)}"]
+def _row(one: Figures) -> list[str]:
+    waited = [f"{value:,.0f} ms" for value in one.latency_ms] or [""] * 3
+    return [one.workload, f"{one.tuples / median(one.seconds):,.0f}", *waited,
+            f"{median(one.cpu_seconds) / one.tuples * 1e6:.2f}", f"{one.peak_mb:,.0f}"]
 
 
-def _rows(found: Sequence[Measured]) -> list[list[str]]:
-    alone = next((one for one in found if one.replicas == 1), None)
-    return [_row(one, alone) for one in found]
-
-
-def _table(found: Sequence[Measured]) -> Table:
+def _table(found: Sequence[Figures]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     for name in _COLUMNS:
-        table.add_column(name, justify="left" if name.startswith("at a") else "right")
-    for row in _rows(found):
-        table.add_row(*row)
+        table.add_column(name, justify="left" if name == "workload" else "right")
+    for one in found:
+        table.add_row(*_row(one))
     return table
 
 
-def markdown_of(found: Sequence[Measured], settings: FailoverSettings) -> str:
-    """The table for a page of docs."""
-    command = f"penstock bench failover --kills {settings.kills} --interval {settings.interval:g}"
-    measured = f"Measured on {datetime.now(UTC):%Y-%m-%d} with `{command}` on {os.cpu_count()} cores."
-    lines = [measured, "", f"| {' | '.join(_COLUMNS)} |", f"|{'---|' * len(_COLUMNS)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in _rows(found)), ""])
-
-
-def _chart(found: Sequence[Measured]) -> str:
-    from penstock.bench.chart import line_chart
-
-    around = {
-        f"{one.replicas} replica{'' if one.replicas == 1 else 's'}":
-            [(moment, age) for moment, age in one.ages if -5 <= moment <= 20]
-        for one in found
-    }
-    return line_chart("How old the output is when a replica is killed", around, "seconds after the kill", "seconds")
+def _markdown(found: Sequence[Figures]) -> str:
+    measured = (f"Measured on {datetime.now(UTC):%Y-%m-%d} with `penstock bench` on {os.cpu_count()} cores, Python "
+                f"{platform.python_version()}.")
+    lines = [measured, "", f"| {' | '.join(_COLUMNS)} |", f"|---|{'---:|' * (len(_COLUMNS) - 1)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(_row(one))} |" for one in found), ""])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -74,6 +74,10 @@ class GeneratorSource(SourceConnector):
 
     def schema(self) -> Schema:
         return Schema(tuple(column.field for column in self._columns))
+
+    def only(self, columns: Sequence[str]) -> GeneratorSource:
+        # What a column holds does not depend on the others.
+        return replace(self, written=tuple((name, written) for name, written in self.written if name in columns))
 
     def start(self) -> Offset:
         return {"row": 0}

@@ -13,6 +13,7 @@ from penstock.connectors.file_sink import FileSink
 from penstock.connectors.file_source import FileSource
 from penstock.connectors.generator import GeneratorSource
 from penstock.connectors.memory import MemorySink
+from penstock.connectors.nexmark import NexmarkEvents
 from penstock.connectors.rows import RowsSource
 from penstock.connectors.spout import SpoutSource
 from penstock.connectors.sql_sink import SqlSink
@@ -25,7 +26,7 @@ from penstock.topology.problems import Problem, suggest
 Connector = TypeVar("Connector", SourceConnector, SinkConnector)
 
 SOURCES: Mapping[str, type[SourceConnector]] = {
-    source.describe.name: source for source in (FileSource, GeneratorSource, SpoutSource, RowsSource)}
+    source.describe.name: source for source in (FileSource, GeneratorSource, SpoutSource, RowsSource, NexmarkEvents)}
 
 SINKS: Mapping[str, type[SinkConnector]] = {
     sink.describe.name: sink for sink in (FileSink, SqlSink, ConsoleSink, MemorySink)}

@@ -13,7 +13,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -58,6 +58,8 @@ class Committer:
     failures: TupleFailures
     replica: str | None = None
     """Its name among its siblings; None when it has none."""
+    committed: Callable[[EpochRecord], None] = lambda _: None
+    """Called when an epoch is delivered."""
     first: int = 0
     """How many epochs it was the first of its siblings to deliver."""
     last_batch: int = -1
@@ -140,6 +142,7 @@ class Committer:
             self._commit_at_sinks(record, staged, letters)
         self._committed = replace(self._committed, epoch=record.epoch, ended=record.last)
         self.state.record(self._committed)
+        self.committed(record)
 
     def _has_a_sibling_delivered(self, epoch: int) -> bool:
         if self.replica is None:

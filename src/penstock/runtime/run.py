@@ -22,6 +22,7 @@ from penstock.connectors.registry import sink_connector
 from penstock.connectors.shown_rows import shown_sink
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
+from penstock.epochs.record import EpochRecord
 from penstock.plan.graph import Plan, build_plan
 from penstock.plan.output_mode import output_mode
 from penstock.plan.rewrites import rewrite
@@ -72,6 +73,8 @@ class Run:
         self.progress = Progress()
         self.state = StateFolder.of(topology, self.settings.state)
         self.resumed_from = 0
+        self.on_commit: Callable[[EpochRecord], None] = lambda _: None
+        """Called by the committing thread when an epoch is delivered."""
         self._id = uuid.uuid4().hex
         self._signals = Signals(self.state.path, self._id)
         self._rescale = LiveRescale(topology, self.state, lambda said: self._say(said))
@@ -317,6 +320,7 @@ class Run:
             run_epoch,
             self._failures,
             self.settings.replica,
+            self.on_commit,
         )
         writer = rows.writeStream.foreachBatch(self._committer)
         # How often to look; how often an epoch is cut is decided where it is cut, the same for all replicas.

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.bench.failover import FailoverSettings, Measured, ages, blows, gaps_around
 from penstock.chaos.schedule import Act
-from penstock.cli.bench import markdown_of
+from penstock.cli.bench_failover import markdown_of
 
 
 def test_each_replica_is_killed_in_turn_and_then_frozen_in_turn() -> None:
