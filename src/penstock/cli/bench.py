@@ -43,8 +43,8 @@ def bench(
 
     Each workload runs in processes of its own: once to warm up, then some times as fast as it goes, then at 10,000
     tuples a second for its latency. `tuples/s` is the median, from the start of a query to its last commit. `p50`,
-    `p95` and `p99` say how long tuples took from when they were due to the commit of their epoch at the sink. `CPU s/M` is
-    processor time for a million tuples, of all processes together; `peak MB` their memory.
+    `p95` and `p99` say how long tuples took from when they were due to the commit of their epoch at the sink. `CPU
+    s/M` is processor time for a million tuples, of all processes together; `peak MB` their memory.
     """
     if context.invoked_subcommand is not None:
         return
