@@ -155,7 +155,7 @@ def _refuse_without_end(source: Source) -> None:
     options = source.options
     if source.kind == "file" and options.get("follow"):
         raise _endless(source, "it follows its files", f"--set sources.{source.name}.follow=false")
-    if source.kind == "generator" and options.get("count") is None:
+    if source.kind in ("generator", "nexmark") and options.get("count") is None:
         raise _endless(source, "it has no count", f"--set sources.{source.name}.count=10000")
 
 
