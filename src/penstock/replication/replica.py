@@ -18,12 +18,12 @@ from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import CoordinationError, TopologyError
 from penstock.replication.catching_up import CatchingUp
-from penstock.replication.roster import ENDED, FAILED, STOPPED, Member, Roster, Told
+from penstock.replication.roster import ENDED, FAILED, STOPPED, Member, NameTaken, Roster, Told
 from penstock.replication.sibling import WORTH_COPYING, begin_from_sibling
 from penstock.replication.version import version_of
 from penstock.runtime.progress import Snapshot
 from penstock.runtime.run import Outcome, Run, RunSettings
-from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.state_folder import StateFolder, is_alive
 from penstock.topology.model import LOCAL, Topology
 
 _SECONDS_BETWEEN_WORDS = 0.25
@@ -63,6 +63,7 @@ class Replica:
         self._told_at = 0.0
         self._told: Told | None = None
         self._over = False
+        self._joined = False
         self._catching_up = CatchingUp(WORTH_COPYING)
         self._say: Callable[[str], None] = lambda _: None
         self.run = Run(topology, own)
@@ -76,12 +77,16 @@ class Replica:
         self._roster = Roster(self._coordinator)
         try:
             self._refuse_other_version()
-            self._roster.join(self._member)
+            self._joined = self._joins()
             self._coordinator.on_expired(self._join_again)
             # Killed when all was done, before it could say so: there is nothing left to run.
             self._over = self.run.state.committed().ended
             if not self._over:
                 self.run.start(spark, say, before_query=self._catch_up)
+        except NameTaken:
+            # Whatever is said under this name is of the other one.
+            self._coordinator.close()
+            raise
         except BaseException as error:
             self._leave(FAILED, str(error))
             raise
@@ -104,6 +109,7 @@ class Replica:
 
     def _catch_up(self) -> None:
         """When Spark is up, and not before: meanwhile the siblings have gone on."""
+        self._wait_until_joined()
         # Without replicas the topology has run at home, or was restored there.
         siblings = [*self._siblings(), self._place.home]
         taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
@@ -121,6 +127,22 @@ class Replica:
             self._say(f"{head - epoch} epochs behind, and hardly gaining: taking a sibling's checkpoint again")
             self._catching_up.copies()
             self.run.go_on_from(self._catch_up)
+
+    def _joins(self) -> bool:
+        """Sign in; False while one that has died here is still signed in. Raises NameTaken for one that lives."""
+        try:
+            self._roster.join(self._member)
+        except NameTaken as taken:
+            if taken.other.host != self._member.host or is_alive(taken.other.process):
+                raise
+            return False
+        return True
+
+    def _wait_until_joined(self) -> None:
+        """The session of the dead ends by itself; Spark was started meanwhile."""
+        while not self._joined:
+            time.sleep(_SECONDS_BETWEEN_WORDS)
+            self._joined = self._joins()
 
     def _refuse_other_version(self) -> None:
         own = self._version
@@ -165,7 +187,8 @@ class Replica:
             last = replace(last, epoch=progress.epoch, first=self.run.first, progress=asdict(progress))
         with contextlib.suppress(CoordinationError):
             self._roster.tell(self.name, replace(last, how=how, why=why))
-            self._roster.leave(self.name)
+            if self._joined:
+                self._roster.leave(self.name)
         self._coordinator.close()
 
 

@@ -46,6 +46,17 @@ class Told:
     progress: Mapping[str, Any] = field(default_factory=dict)
 
 
+class NameTaken(CoordinationError):
+    """A replica of this name is signed in: it runs, or has died so lately that its session is not over."""
+
+    def __init__(self, other: Member) -> None:
+        super().__init__(
+            f"replica {other.name} is running already: process {other.process} on {other.host}, in cell {other.cell}; "
+            "stop it first, or give another --replica"
+        )
+        self.other = other
+
+
 class Roster:
     """The replicas of one topology."""
 
@@ -53,15 +64,11 @@ class Roster:
         self._coordinator = coordinator
 
     def join(self, member: Member) -> None:
-        """Sign in, for as long as this process gives signs of life; raises CoordinationError if the name is taken."""
+        """Sign in, for as long as this process gives signs of life; raises NameTaken if somebody else is signed in."""
         text = json.dumps(asdict(member))
         found = self._coordinator.create_ephemeral(_MEMBERS + member.name, text)
         if found != text:
-            other = Member(**json.loads(found))
-            raise CoordinationError(
-                f"replica {member.name} is running already: process {other.process} on {other.host}, in cell "
-                f"{other.cell}; stop it first, or give another --replica"
-            )
+            raise NameTaken(Member(**json.loads(found)))
 
     def leave(self, name: str) -> None:
         self._coordinator.delete(_MEMBERS + name)
