@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import deque
+from collections.abc import Mapping
+from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -37,40 +41,46 @@ class OperatorCounts(StreamingQueryListener):
         self._seen = -1
         self._arrived = threading.Condition()
 
+    @property
+    def _jlistener(self) -> Any:
+        if not hasattr(self, "_wrapped"):
+            jvm: Any = SparkContext._jvm
+            self._wrapped = jvm.PythonStreamingQueryListenerWrapper(_ProgressAsText(self))
+        return self._wrapped
+
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing to count yet."""
-
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing new."""
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Nothing more."""
+        """Not called: see `_ProgressAsText`."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        counts = {}
-        for name, row in event.progress.observedMetrics.items():
-            operator, _, what = name.rpartition("|")
-            if what == "tuples" and operator in self._operators:
-                counts[operator] = int(row["tuples"])
-            elif what == LATE_COUNT:
-                self._progress.came_late(int(row["tuples"]))
-        self._progress.add(counts)
-        self._take_digests(event)
-        # Windows have told theirs already, and exactly; of a join, Spark counts what it drops.
-        joins = (state for state in event.progress.stateOperators if state.operatorName == _JOIN)
-        self._progress.came_late(sum(state.numRowsDroppedByWatermark for state in joins))
-        with self._arrived:
-            self._seen = max(self._seen, event.progress.batchId)
-            self._arrived.notify_all()
+        """Not called: see `_ProgressAsText`."""
 
-    def _take_digests(self, event: QueryProgressEvent) -> None:
-        found = {}
-        for name, row in event.progress.observedMetrics.items():
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Not called: see `_ProgressAsText`."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Not called: see `_ProgressAsText`."""
+
+    def take(self, progress: Mapping[str, Any]) -> None:
+        """A micro-batch is done: what Spark says of it."""
+        counts, digests, late = {}, {}, 0
+        for name, row in progress.get("observedMetrics", {}).items():
             node, _, what = name.rpartition("|")
-            if what in (OPERATOR_DIGEST, SINK_DIGEST):
-                found[node if what == OPERATOR_DIGEST else f"sink {node}"] = f"{row['rows']}:{row['sum']:x}"
-        if found:
-            self.digests.append((event.progress.batchId, found))
+            if what == "tuples" and node in self._operators:
+                counts[node] = int(row["tuples"])
+            elif what == LATE_COUNT:
+                late += int(row["tuples"])
+            elif what in (OPERATOR_DIGEST, SINK_DIGEST):
+                digests[node if what == OPERATOR_DIGEST else f"sink {node}"] = f"{row['rows']}:{row['sum']:x}"
+        # Windows have told theirs already, and exactly; of a join, Spark counts what it drops.
+        joins = (state for state in progress["stateOperators"] if state["operatorName"] == _JOIN)
+        late += sum(state["numRowsDroppedByWatermark"] for state in joins)
+        self._progress.add(counts)
+        self._progress.came_late(late)
+        if digests:
+            self.digests.append((progress["batchId"], digests))
+        with self._arrived:
+            self._seen = max(self._seen, progress["batchId"])
+            self._arrived.notify_all()
 
     def settle(self, batch_id: int) -> None:
         """Wait until that micro-batch has been counted, so that final numbers are complete.
@@ -80,3 +90,29 @@ class OperatorCounts(StreamingQueryListener):
         if self.needed:
             with self._arrived:
                 self._arrived.wait_for(lambda: self._seen >= batch_id, timeout=_SETTLE_SECONDS)
+
+
+class _ProgressAsText:
+    """What Spark calls: it takes the progress as one text.
+
+    pyspark's own listener asks for each part of it by itself, and for each metric for a class by its name, for which
+    the JVM looks in all jars: a seventh of the processor time of a small epoch.
+    """
+
+    def __init__(self, counts: OperatorCounts) -> None:
+        self._counts = counts
+
+    def onQueryStarted(self, event: Any) -> None:
+        """Nothing to count yet."""
+
+    def onQueryProgress(self, event: Any) -> None:
+        self._counts.take(json.loads(event.progress().json()))
+
+    def onQueryIdle(self, event: Any) -> None:
+        """Nothing new."""
+
+    def onQueryTerminated(self, event: Any) -> None:
+        """Nothing more."""
+
+    class Java:
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
