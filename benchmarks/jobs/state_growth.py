@@ -48,8 +48,8 @@ class Told:
             print(f"{start}{self._keys:,} keys: {said}", end=end, file=sys.stderr, flush=True)
 
 
-def run_epochs(topology: Topology, spark: SparkSession, epochs: int, look: Callable[[Snapshot], None]) -> None:
-    """Run so many epochs; `look` sees each of them once."""
+def run_epochs(topology: Topology, spark: SparkSession, epochs: int, look: Callable[[Snapshot], None]) -> float:
+    """Run so many epochs; `look` sees each of them once. The megabytes that RocksDB has in memory in the end."""
     run = Run(topology)
     run.start(spark)
     seen: list[int] = []
@@ -62,6 +62,9 @@ def run_epochs(topology: Topology, spark: SparkSession, epochs: int, look: Calla
             run.stop()
 
     run.wait(watch)
+    progress = run._query._jsq.lastProgress()
+    return 0.0 if progress is None else sum(
+        state["memoryUsedBytes"] for state in json.loads(progress.json())["stateOperators"]) / 1e6
 
 
 def in_epochs_of(topology: Topology, tuples: int) -> Topology:
@@ -75,12 +78,13 @@ def changes_written(state: StateFolder) -> int:
     return sum(file.stat().st_size for file in state.checkpoint.glob(f"state/*/*/{batch + 1}.changelog"))
 
 
-def small_epochs(topology: Topology, spark: SparkSession, changed: int) -> tuple[float, int]:
-    """The median milliseconds of an epoch that changes so many keys, and the bytes of state that one writes."""
+def small_epochs(topology: Topology, spark: SparkSession, changed: int) -> tuple[float, int, float]:
+    """The median milliseconds of an epoch that changes so many keys, the bytes of state that one writes, and the
+    megabytes that RocksDB has in memory."""
     taken: list[float] = []
     small = in_epochs_of(topology, changed)
-    run_epochs(small, spark, SMALL_EPOCHS, lambda snapshot: taken.append(snapshot.last_epoch_ms))
-    return statistics.median(taken[WARM_UP:]), changes_written(StateFolder.of(topology))
+    memory = run_epochs(small, spark, SMALL_EPOCHS, lambda snapshot: taken.append(snapshot.last_epoch_ms))
+    return statistics.median(taken[WARM_UP:]), changes_written(StateFolder.of(topology)), memory
 
 
 def timed(act: Callable[[], object]) -> float:
@@ -101,7 +105,8 @@ def measure(spark: SparkSession, keys: int, folder: Path, tell: Told) -> dict[st
         lambda snapshot: tell("filling", snapshot.tuples.get("rows", 0) / keys)))
     for changed in CHANGED:
         tell(f"epochs that change {changed:,} keys")
-        figures[f"epoch_{changed}_ms"], figures[f"epoch_{changed}_bytes"] = small_epochs(topology, spark, changed)
+        took, written, memory = small_epochs(topology, spark, changed)
+        figures |= {f"epoch_{changed}_ms": took, f"epoch_{changed}_bytes": written, "rocksdb_mb": memory}
     tell("checkpoint")
     kept: list[Manifest] = []
     figures["checkpoint"] = timed(lambda: kept.append(topology.checkpoint("one")))

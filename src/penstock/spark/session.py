@@ -43,6 +43,10 @@ ALWAYS: Mapping[str, str] = {
     # One budget for the state of all operators; without it every instance of each takes what it wants.
     f"{_STREAMING}stateStore.rocksdb.boundedMemoryUsage": "true",
     f"{_STREAMING}stateStore.rocksdb.maxMemoryUsageMB": "256",
+    # The filter of a file with two million keys has megabytes: with Spark's own shares it finds no place in the cache,
+    # and is read anew for every key.
+    f"{_STREAMING}stateStore.rocksdb.highPriorityPoolRatio": "0.5",
+    f"{_STREAMING}stateStore.rocksdb.writeBufferCacheRatio": "0.25",
     # Counting the keys in state costs a look-up for every write.
     f"{_STREAMING}stateStore.rocksdb.trackTotalNumberOfRows": "false",
     f"{_STREAMING}minBatchesToRetain": "10",
