@@ -40,13 +40,11 @@ ALWAYS: Mapping[str, str] = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     CHANGELOGS: "true",
-    # One budget for the state of all operators; without it every instance of each takes what it wants.
-    f"{_STREAMING}stateStore.rocksdb.boundedMemoryUsage": "true",
-    f"{_STREAMING}stateStore.rocksdb.maxMemoryUsageMB": "256",
-    # The filter of a file with two million keys has megabytes: with Spark's own shares it finds no place in the cache,
-    # and is read anew for every key.
-    f"{_STREAMING}stateStore.rocksdb.highPriorityPoolRatio": "0.5",
-    f"{_STREAMING}stateStore.rocksdb.writeBufferCacheRatio": "0.25",
+    # The memory of an operator's instance: two of these, 8 MB of cache, and 10 bits a key for filters. Spark's one budget
+    # for all (boundedMemoryUsage) has filters in a cache of 64 parts: one of megabytes finds no place, and is read anew
+    # for every key.
+    f"{_STREAMING}stateStore.rocksdb.writeBufferSizeMB": "16",
+    f"{_STREAMING}stateStore.rocksdb.maxWriteBufferNumber": "2",
     # Counting the keys in state costs a look-up for every write.
     f"{_STREAMING}stateStore.rocksdb.trackTotalNumberOfRows": "false",
     f"{_STREAMING}minBatchesToRetain": "10",
