@@ -40,7 +40,7 @@ ALWAYS: Mapping[str, str] = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     CHANGELOGS: "true",
-    # The memory of an operator's instance: two of these, 8 MB of cache, and 10 bits a key for filters. Spark's one budget
+    # Memory of an operator's instance: two of these, 8 MB of cache, and 10 bits a key for filters. Spark's one budget
     # for all (boundedMemoryUsage) has filters in a cache of 64 parts: one of megabytes finds no place, and is read anew
     # for every key.
     f"{_STREAMING}stateStore.rocksdb.writeBufferSizeMB": "16",
