@@ -58,7 +58,7 @@ class NexmarkEvents(GeneratorSource):
         "nexmark",
         "source",
         "The events of the Nexmark benchmark: new persons (kind 0), auctions (kind 1) and bids (kind 2).",
-        None,
+        Option("nexmark", "boolean", "Nothing, or true.", default=True),
         (
             Option("rate", "number", "Events per second; none: as fast as they are taken.", minimum=0),
             Option("count", "integer", "How many events in all; none: without end.", minimum=0),

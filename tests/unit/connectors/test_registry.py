@@ -70,7 +70,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 def test_the_catalogue_has_every_kind_once() -> None:
     kinds = catalogue()
-    assert [kind.name for kind in kinds.of("source")] == ["file", "generator", "spout", "rows", "custom"]
+    assert [kind.name for kind in kinds.of("source")] == ["file", "generator", "spout", "rows", "nexmark", "custom"]
     assert [kind.name for kind in kinds.of("operator")] == [operator.keyword for operator in OPERATOR_KINDS]
     assert [kind.name for kind in kinds.of("sink")] == ["file", "sql", "console", "memory", "custom"]
 
@@ -104,7 +104,7 @@ def test_a_source_is_made_with_its_schema(place: Place) -> None:
 
 @pytest.mark.parametrize(("kind", "message"), [
     ("flie", "source 'tweets': no kind of source 'flie': did you mean 'file'?"),
-    ("kafka", "source 'tweets': no kind of source 'kafka': there are file, generator, spout, rows, custom"),
+    ("kafka", "source 'tweets': no kind of source 'kafka': there are file, generator, spout, rows, nexmark, custom"),
 ])
 def test_an_unknown_kind_of_source_is_refused(place: Place, kind: str, message: str) -> None:
     with pytest.raises(TopologyError) as refusal:
