@@ -117,7 +117,7 @@ class ByHand:
 def test_clocks_that_differ_a_coordinator_that_dies_and_the_death_of_all_at_once_lose_nothing(
     project: Project, tmp_path: Path, zookeeper: ZookeeperServer
 ) -> None:
-    coordinator = f"zookeeper://{zookeeper.hosts}/troubles"
+    coordinator = f"zookeeper://{zookeeper.hosts}/replica-troubles"
     replicas = ByHand(project, coordinator, tmp_path / "first")
     try:
         replicas.until_both(project, 6)
