@@ -16,20 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from penstock import Bolt
+from penstock.bench.custom_code import Total
 
 WARM_UP = 2
-
-
-class Total(Bolt):
-    """Adds up the amounts of a user, and says the total now and then."""
-
-    def process(self, tup: Any) -> None:
-        total = self.context.state.value("total", 0)
-        now = total.get() + tup.amount
-        total.set(now)
-        if tup.amount == 0:
-            self.emit(tup.user, now)
 
 
 def with_penstock(folder: Path, tuples: int, keys: int, epoch_tuples: int) -> list[float]:

@@ -96,7 +96,7 @@ class _ProgressAsText:
     """What Spark calls: it takes the progress as one text.
 
     pyspark's own listener asks for each part of it by itself, and for each metric for a class by its name, for which
-    the JVM looks in all jars: a seventh of the processor time of a small epoch.
+    the JVM looks in all jars: a seventh of what Java does in a small epoch.
     """
 
     def __init__(self, counts: OperatorCounts) -> None:
