@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from penstock.bench.memory import MemorySampler
-from penstock.epochs.moments import processes_of
+from penstock.chaos.life import Session
 
 JOBS = Path(__file__).parent / "jobs"
 _PATIENCE_SECONDS = 3600.0
@@ -39,7 +36,9 @@ def run_job(job: str, variant: str, *arguments: str, memory: bool = False, shown
             else:
                 out, errors = process.communicate(timeout=_PATIENCE_SECONDS)
         finally:
-            _end(process)
+            # Whatever the job has left running goes with it.
+            Session(process.pid).kill_all()
+            process.wait()
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{out[-2000:]}\n{(errors or '')[-4000:]}")
     figures: Figures = json.loads(out.strip().splitlines()[-1])
@@ -51,11 +50,3 @@ def run_job(job: str, variant: str, *arguments: str, memory: bool = False, shown
             figures["first_third_peak_mb"] = sampler.peak_between(began, began + third)
             figures["last_third_peak_mb"] = sampler.peak_between(ended - third, ended)
     return figures
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """Whatever the job has left running goes with it."""
-    for left in processes_of(process.pid):
-        with suppress(ProcessLookupError):
-            os.kill(left.pid, signal.SIGKILL)
-    process.wait()

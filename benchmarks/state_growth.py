@@ -5,7 +5,8 @@
 Each number of keys is measured in processes of its own: `jobs/state_growth.py`. In an epoch that changes 1,000 keys, or
 10,000, `ms` is the time of the epoch and `kB` what it writes of state: both should depend on what changes, and not on
 how much there is. `RocksDB MB` is what Spark says that RocksDB has in memory; each of the two instances may
-have 40, and 10 bits a key. The other two are the peaks of the JVM, RocksDB's memory included, and of all processes together.
+have 40, and 10 bits a key. The other two are the peaks of the JVM, RocksDB's memory included, and of all processes
+together.
 """
 
 from __future__ import annotations

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from penstock.bench.worker import Figures, Job
 from penstock.bench.workloads import PACE, Workload
-from penstock.epochs.moments import processes_of
+from penstock.chaos.life import Session
 from penstock.errors import DeliveryError
 
 _QUICK_SHARE = 0.25
@@ -58,9 +55,7 @@ def _measured(job: Job) -> Figures:
         try:
             out, _ = process.communicate(timeout=_PATIENCE_SECONDS)
         finally:
-            for left in processes_of(process.pid):
-                with suppress(ProcessLookupError):
-                    os.kill(left.pid, signal.SIGKILL)
+            Session(process.pid).kill_all()
             process.wait()
     if process.returncode:
         raise DeliveryError(f"{job.workload} ended with {process.returncode}:\n{said.read_text()[-3000:]}")

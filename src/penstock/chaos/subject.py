@@ -9,6 +9,7 @@ from pathlib import Path
 
 from penstock.chaos.schedule import blows_with
 from penstock.connectors.base import Place, SinkConnector, SourceConnector
+from penstock.connectors.generator import GeneratorSource
 from penstock.connectors.registry import sink_connector, source_connector
 from penstock.errors import TopologyError
 from penstock.topology.dead_letters import DEAD_LETTERS, buries, dead_letter_sink
@@ -105,7 +106,7 @@ def count_tuples(topology: Topology, source: Source) -> int:
     """How many tuples a source has until its end; raises TopologyError when it has none."""
     unpaced = replace(source, options=FrozenOptions({k: v for k, v in source.options.items() if k != "rate"}))
     connector = source_connector(unpaced, _place(topology, source.name))
-    _refuse_without_end(source)
+    _refuse_without_end(source, connector)
     return _counted(source, connector)
 
 
@@ -151,11 +152,10 @@ def _place(topology: Topology, name: str) -> Place:
     return Place(topology.name, name, topology.folder.absolute())
 
 
-def _refuse_without_end(source: Source) -> None:
-    options = source.options
-    if source.kind == "file" and options.get("follow"):
+def _refuse_without_end(source: Source, connector: SourceConnector) -> None:
+    if source.kind == "file" and source.options.get("follow"):
         raise _endless(source, "it follows its files", f"--set sources.{source.name}.follow=false")
-    if source.kind in ("generator", "nexmark") and options.get("count") is None:
+    if isinstance(connector, GeneratorSource) and connector.count is None:
         raise _endless(source, "it has no count", f"--set sources.{source.name}.count=10000")
 
 

@@ -20,6 +20,13 @@ from penstock.topology.schema import Schema
 
 _BATCH_ROWS = 65_536
 
+PACE = (
+    Option("rate", "number", "Tuples per second; none: as fast as they are taken.", minimum=0),
+    Option("count", "integer", "How many tuples in all; none: without end.", minimum=0),
+    Option("seed", "integer", "Another seed, other values.", 0),
+)
+"""The options of every source that makes tuples up."""
+
 
 @dataclass(frozen=True)
 class GeneratorSource(SourceConnector):
@@ -34,11 +41,7 @@ class GeneratorSource(SourceConnector):
         "source",
         "Make tuples up, the same ones every time.",
         Option("generator", "mapping", f"For each column what it holds: {LANGUAGE}.", REQUIRED),
-        (
-            Option("rate", "number", "Tuples per second; none: as fast as they are taken.", minimum=0),
-            Option("count", "integer", "How many tuples in all; none: without end.", minimum=0),
-            Option("seed", "integer", "Another seed, other values.", 0),
-        ),
+        PACE,
     )
 
     written: tuple[tuple[str, Any], ...]
@@ -52,10 +55,7 @@ class GeneratorSource(SourceConnector):
         columns = options["generator"]
         if not isinstance(columns, Mapping) or not columns:
             raise TopologyError(f"source '{place.name}': generator takes columns; write for example {{id: sequence}}")
-        rate = options["rate"]
-        if rate is not None and rate <= 0:
-            raise TopologyError(f"source '{place.name}': rate {rate} is not above 0; leave it out for no limit")
-        source = cls(tuple(columns.items()), rate, options["count"], options["seed"])
+        source = cls(tuple(columns.items()), checked_rate(place, options), options["count"], options["seed"])
         try:
             made = source.schema()
         except TopologyError as error:
@@ -107,3 +107,10 @@ class GeneratorSource(SourceConnector):
             last = min(first + _BATCH_ROWS, end)
             arrays = [column.values(self.seed, first, last) for column in self._columns]
             yield Chunk(pa.RecordBatch.from_arrays(arrays, schema=arrow))
+
+
+def checked_rate(place: Place, options: Mapping[str, Any]) -> float | None:
+    rate: float | None = options["rate"]
+    if rate is not None and rate <= 0:
+        raise TopologyError(f"source '{place.name}': rate {rate} is not above 0; leave it out for no limit")
+    return rate

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from penstock.connectors.arrow_types import arrow_type
 from penstock.connectors.base import Place
-from penstock.connectors.generator import GeneratorSource
+from penstock.connectors.generator import PACE, GeneratorSource, checked_rate
 from penstock.connectors.generator_columns import Column, Make
 from penstock.connectors.generator_random import Numbers, random_bits, random_floats, random_letters
 from penstock.topology.catalogue import Kind, Option
@@ -59,11 +59,7 @@ class NexmarkEvents(GeneratorSource):
         "source",
         "The events of the Nexmark benchmark: new persons (kind 0), auctions (kind 1) and bids (kind 2).",
         Option("nexmark", "boolean", "Nothing, or true.", default=True),
-        (
-            Option("rate", "number", "Events per second; none: as fast as they are taken.", minimum=0),
-            Option("count", "integer", "How many events in all; none: without end.", minimum=0),
-            Option("seed", "integer", "Another seed, other values.", 0),
-        ),
+        PACE,
     )
 
     chosen: tuple[str, ...] = ()
@@ -71,7 +67,7 @@ class NexmarkEvents(GeneratorSource):
 
     @classmethod
     def configure(cls, place: Place, options: Mapping[str, Any], schema: Schema | None) -> NexmarkEvents:
-        return cls((), options["rate"], options["count"], options["seed"])
+        return cls((), checked_rate(place, options), options["count"], options["seed"])
 
     def only(self, columns: Sequence[str]) -> NexmarkEvents:
         return replace(self, chosen=tuple(columns))
