@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 
 from penstock.chaos.life import Session
 from penstock.chaos.small_disk import small_disk
-from penstock.control.replica_process import OWNER
 from penstock.runtime.state_folder import StateFolder
 
 from ..own_mounts import with_own_mounts
@@ -24,22 +22,9 @@ from ..servers.zookeeper import ZookeeperServer
 from ..waiting import wait_until
 from .penstock_command import PATIENCE_SECONDS, PENSTOCK
 from .readings import Project
+from .replicated import owner, stream
 
-STREAM = """\
-topology: readings
-replicas: 2
-cells: any
-ON_DIVERGENCE
-epoch: {interval: 500ms}
-sources:
-  ticks: {generator: {id: sequence, key: "choice(a, b, c)"}, rate: 50}
-operators:
-  tagged:  {from: ticks, custom: "own:tagged", emits: "id bigint, key string"}
-  counted: {from: tagged, count: key}
-sinks:
-  all:    {from: tagged, file: out/all.jsonl}
-  counts: {from: counted, file: out/counts.jsonl}
-"""
+INTERVAL = "500ms"
 CODE = "def tagged(tup):\n    return tup.id, tup.key\n"
 CHANCE = "import random\n\ndef tagged(tup):\n    return tup.id, random.choice('abc')\n"
 TEN_MINUTES_AHEAD = "+600"
@@ -48,12 +33,10 @@ TEN_MINUTES_AHEAD = "+600"
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     """The stream in a folder of its own; no replica of it is left afterwards."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as owner:
-        monkeypatch.setenv(OWNER, str(owner.pid))
-        project = Project.new(tmp_path / "project", STREAM.replace("ON_DIVERGENCE\n", ""))
+    with owner(monkeypatch):
+        project = Project.new(tmp_path / "project", stream(INTERVAL))
         (project.folder / "own.py").write_text(CODE)
         yield project
-        owner.kill()
 
 
 def epochs(project: Project) -> list[int]:
@@ -167,7 +150,7 @@ def test_the_full_disk_of_one_replica_is_no_concern_of_the_others(project: Proje
 
 
 def test_code_that_is_not_deterministic_ends_the_run_where_that_is_wanted(project: Project) -> None:
-    project.file.write_text(STREAM.replace("ON_DIVERGENCE", "on_divergence: stop"))
+    project.file.write_text(stream(INTERVAL, on_divergence="stop"))
     (project.folder / "own.py").write_text(CHANCE)
     with project.running() as run:
         assert run.finish() == 1

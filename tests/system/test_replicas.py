@@ -4,37 +4,21 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from penstock.control.replica_process import OWNER
 from penstock.replication.replica import opened_roster
 from penstock.replication.views import all_safe
 
 from .readings import TOPOLOGY, Project
+from .replicated import owner, stream
 
 PATIENCE_SECONDS = 900
 """Many starts of Spark, two of them at a time."""
 
-STREAM = """\
-topology: readings
-replicas: 2
-cells: any
-epoch: {interval: 1s}
-sources:
-  ticks: {generator: {id: sequence, key: "choice(a, b, c)"}, rate: 50}
-operators:
-  tagged:  {from: ticks, custom: "own:tagged", emits: "id bigint, key string, version string"}
-  counted: {from: tagged, count: key}
-sinks:
-  all:    {from: tagged, file: out/all.jsonl}
-  counts: {from: counted, file: out/counts.jsonl}
-"""
 CODE = "def tagged(tup):\n    return tup.id, tup.key, '{version}'\n"
 
 
@@ -63,10 +47,8 @@ def safe(project: Project) -> bool:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     """The stream in a folder of its own; no replica of it is left afterwards."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as owner:
-        monkeypatch.setenv(OWNER, str(owner.pid))
-        yield Project.new(tmp_path, STREAM)
-        owner.kill()
+    with owner(monkeypatch):
+        yield Project.new(tmp_path, stream("1s", "id bigint, key string, version string"))
 
 
 def test_new_code_and_another_division_are_put_in_place_one_replica_at_a_time(project: Project, tmp_path: Path) -> None:
