@@ -1,4 +1,4 @@
-"""A line chart as SVG: light, and dark where the viewer is dark."""
+"""Charts as SVG: light, and dark where the viewer is dark."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ Points = Sequence[tuple[float, float]]
 
 _WIDTH, _HEIGHT = 860, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 56, 52
+_BAR, _NAMES = 24, 150
+"""The height of a bar, and the width of the names before it."""
 _COLOURS = (("#d6455d", "#ff8497"), ("#0f9d76", "#3ecf9f"), ("#3b6fe0", "#7ea3ff"), ("#8a4fd3", "#bd93f5"))
 _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
-def line_chart(title: str, series: Mapping[str, Points], across: str, up: str) -> str:
-    """One line for each series; `across` and `up` say what the axes are."""
-    every = [point for points in series.values() for point in points] or [(0.0, 0.0)]
+def line_chart(
+    title: str, series: Mapping[str, Points], across: str, up: str, beside: Mapping[str, Points] | None = None
+) -> str:
+    """One line for each series; `across` and `up` say what the axes are.
+
+    `beside` is to be compared with the series of the same names: dashed, in their colours.
+    """
+    beside = beside or {}
+    every = [point for points in (*series.values(), *beside.values()) for point in points] or [(0.0, 0.0)]
     left, right = min(x for x, _ in every), max(x for x, _ in every)
     top = max(y for _, y in every) or 1.0
     span = right - left or 1.0
@@ -36,12 +44,33 @@ def line_chart(title: str, series: Mapping[str, Points], across: str, up: str) -
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     parts.append(f'<text class="small" x="{middle}" y="{_HEIGHT - 12}" text-anchor="middle">{escape(across)}</text>')
     parts.append(f'<text class="small" x="{_LEFT}" y="{_TOP - 10}" text-anchor="start">{escape(up)}</text>')
+
+    def drawn(points: Points) -> str:
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
+
     for number, (name, points) in enumerate(series.items()):
-        drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
-        parts.append(f'<polyline class="line c{number % len(_COLOURS)}" points="{drawn}"/>')
+        parts.append(f'<polyline class="line c{number % len(_COLOURS)}" points="{drawn(points)}"/>')
+        if name in beside:
+            parts.append(
+                f'<polyline class="line c{number % len(_COLOURS)}" stroke-dasharray="3 5" '
+                f'points="{drawn(beside[name])}"/>')
         x = _WIDTH - _RIGHT - 110 * (len(series) - number)
         parts.append(f'<path class="line c{number % len(_COLOURS)}" d="M{x} 26H{x + 22}"/>')
         parts.append(f'<text class="small" x="{x + 28}" y="30">{escape(name)}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def bar_chart(title: str, bars: Mapping[str, float], unit: str) -> str:
+    """One bar for each name, with its value."""
+    height = _TOP + _BAR * len(bars) + 20
+    most = max(bars.values(), default=0.0) or 1.0
+    parts = [_head(title, height), f'<text class="small" x="{_NAMES}" y="{_TOP - 8}">{escape(unit)}</text>']
+    for number, (name, value) in enumerate(bars.items()):
+        y = _TOP + number * _BAR
+        width = value / most * (_WIDTH - _NAMES - 100)
+        parts.append(f'<text class="small" x="{_NAMES - 10}" y="{y + 15}" text-anchor="end">{escape(name)}</text>')
+        parts.append(f'<rect class="bar" x="{_NAMES}" y="{y + 3}" width="{width:.1f}" height="{_BAR - 8}" rx="3"/>')
+        parts.append(f'<text class="small" x="{_NAMES + width + 8:.1f}" y="{y + 15}">{value:,.0f}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -56,19 +85,20 @@ def ticks(low: float, high: float) -> list[float]:
     return [round((first + number) * step, 10) for number in range(int((high - first * step) // step) + 1)]
 
 
-def _head(title: str) -> str:
+def _head(title: str, height: int = _HEIGHT) -> str:
     light = _rules("#ffffff", "#1a2230", "#5d6b80", "#e4e9f0", 0)
     dark = _rules("#10151d", "#eef2f8", "#9dabc0", "#26303d", 1)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" '
         f'aria-label="{escape(title)}">\n<style>text{{font-family:{_FONTS}}}.title{{font-size:16px;font-weight:700}}'
         f".small{{font-size:11.5px}}.line{{fill:none;stroke-width:2;stroke-linejoin:round}}{light}"
         f"@media (prefers-color-scheme: dark){{{dark}}}</style>\n"
-        f'<rect class="ground" width="{_WIDTH}" height="{_HEIGHT}" rx="10"/>\n'
+        f'<rect class="ground" width="{_WIDTH}" height="{height}" rx="10"/>\n'
         f'<text class="title" x="20" y="30">{escape(title)}</text>'
     )
 
 
 def _rules(ground: str, ink: str, muted: str, grid: str, which: int) -> str:
     lines = "".join(f".c{number}{{stroke:{pair[which]}}}" for number, pair in enumerate(_COLOURS))
+    lines += f".bar{{fill:{_COLOURS[2][which]}}}"
     return f".ground{{fill:{ground}}}.title{{fill:{ink}}}.small{{fill:{muted}}}.grid{{stroke:{grid}}}{lines}"

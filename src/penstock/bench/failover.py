@@ -16,6 +16,7 @@ from penstock.chaos.trial import Outcome, Scene, Strike, Ways
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.moments import TICKS_PER_SECOND, processes_of
+from penstock.epochs.record import EpochRecord
 from penstock.errors import DeliveryError
 from penstock.runtime.state_folder import StateFolder
 
@@ -97,7 +98,7 @@ def _measured(number: int, settings: FailoverSettings, command: Command, folder:
     wanted = Replicas(number, settings.interval)
     trial = ReplicaTrial(ways, folder / "run", folder / "logs", wanted, _REST_SECONDS, endless=True)
     watch.trial = trial
-    outcome = _done(trial.run(blows(number, settings)))
+    outcome = checked(trial.run(blows(number, settings)))
     tell(f"{number} replicas: as fast as it goes")
     throughput = _throughput(number, command, folder / "unpaced")
     kills, freezes = (
@@ -179,19 +180,24 @@ class _Watch:
         return median([moment - cut for moment, cut in self.delivered if since < moment < until] or [0.0])
 
     def _note(self, epoch: int, moment: float) -> None:
-        coordinator = open_coordinator(self._state.coordinator)
-        try:
-            record = EpochLog(coordinator).get(epoch)
-        finally:
-            coordinator.close()
+        record = agreed(self._state, epoch)
         if record is not None:
             self.delivered.append((moment, record.time_ms / 1000 - self._clock))
+
+
+def agreed(state: StateFolder, epoch: int) -> EpochRecord | None:
+    """What the embedded coordinator of a run has as that epoch."""
+    coordinator = open_coordinator(state.coordinator)
+    try:
+        return EpochLog(coordinator).get(epoch)
+    finally:
+        coordinator.close()
 
 
 def _throughput(number: int, command: Command, folder: Path) -> float:
     file = _written(folder, f"count: {_UNPACED_TUPLES}", 0)
     trial = ReplicaTrial(Ways(command(file)), folder / "run", folder / "logs", Replicas(number, 0.0))
-    _done(trial.run())
+    checked(trial.run())
     (began, first), (ended, last) = trial.delivered[0], trial.delivered[-1]
     # What the first epoch brought was there before the clock ran.
     return _UNPACED_TUPLES * (last - first) / last / (ended - began)
@@ -204,7 +210,8 @@ def _written(folder: Path, pace: str, interval: float) -> Path:
     return file
 
 
-def _done(outcome: Outcome) -> Outcome:
+def checked(outcome: Outcome) -> Outcome:
+    """Raises DeliveryError when the trial did not come to its end."""
     if not outcome.ended or outcome.troubles:
         raise DeliveryError("; ".join(outcome.troubles) or "the run did not come to its end")
     return outcome

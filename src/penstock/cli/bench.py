@@ -17,6 +17,8 @@ import typer
 from rich.table import Table
 
 from penstock.cli.bench_failover import failover
+from penstock.cli.bench_paper import paper
+from penstock.cli.bench_scaling import scaling
 from penstock.cli.busy import busy
 from penstock.cli.screen import fail, out
 from penstock.topology.problems import suggest
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 app.command()(failover)
+app.command()(paper)
+app.command()(scaling)
 
 _COLUMNS = ("workload", "tuples/s", "p50", "p95", "p99", "CPU s/M", "peak MB")
 
@@ -36,6 +40,7 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="A few workloads, each short: under three minutes.")] = False,
     only: Annotated[str | None, typer.Option(metavar="NAME,NAME…", help="Only these workloads.")] = None,
     repetitions: Annotated[int | None, typer.Option(min=1, help="How often each is run; the median counts.")] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Draw throughput.svg and latency.svg.")] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table for a page of docs.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All that was measured, as JSON lines.")] = False,
 ) -> None:
@@ -69,6 +74,8 @@ def bench(
             if as_json:
                 sys.stdout.write(json.dumps(asdict(figures)) + "\n")
                 sys.stdout.flush()
+    if svg is not None:
+        _draw(found, svg)
     if markdown is not None:
         markdown.write_text(_markdown(found), encoding="utf-8")
     if not as_json:
@@ -95,3 +102,16 @@ def _markdown(found: Sequence[Figures]) -> str:
                 f"{platform.python_version()}.")
     lines = [measured, "", f"| {' | '.join(_COLUMNS)} |", f"|---|{'---:|' * (len(_COLUMNS) - 1)}"]
     return "\n".join([*lines, *(f"| {' | '.join(_row(one))} |" for one in found), ""])
+
+
+def _draw(found: Sequence[Figures], folder: Path) -> None:
+    from penstock.bench.chart import bar_chart
+    from penstock.bench.workloads import PACE
+
+    folder.mkdir(parents=True, exist_ok=True)
+    throughput = {one.workload: one.tuples / median(one.seconds) / 1000 for one in found}
+    latency = {one.workload: one.latency_ms[0] for one in found if one.latency_ms}
+    (folder / "throughput.svg").write_text(
+        bar_chart("Throughput", throughput, "thousand tuples a second, as fast as it goes"), "utf-8")
+    (folder / "latency.svg").write_text(
+        bar_chart("Latency", latency, f"p50 in milliseconds, at {PACE:,} tuples a second"), "utf-8")

@@ -18,7 +18,8 @@ from rich.table import Table
 
 from penstock.chaos.life import PENSTOCK
 from penstock.cli.busy import busy
-from penstock.cli.screen import fail, out
+from penstock.cli.numbers import numbers_in
+from penstock.cli.screen import out
 
 if TYPE_CHECKING:
     from penstock.bench.failover import FailoverSettings, Measured
@@ -50,10 +51,7 @@ def failover(
     """
     from penstock.bench.failover import FailoverSettings, measure_failover
 
-    numbers = replicas.split(",")
-    if not all(number.strip().isdigit() and int(number) for number in numbers):
-        fail(f"--replicas {replicas}: write numbers, for example 1,2,3", 2)
-    settings = FailoverSettings(kills, tuple(int(number) for number in numbers), steady, interval)
+    settings = FailoverSettings(kills, tuple(numbers_in("--replicas", replicas)), steady, interval)
 
     def command(file: Path) -> list[str]:
         return [*PENSTOCK, "run", str(file), "--supervised", "--json"]
