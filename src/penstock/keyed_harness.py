@@ -48,6 +48,9 @@ class MemoryStates:
     def load(self, keys: Sequence[Key]) -> list[bytes | None]:
         return [self.encoded.get(key) for key in keys]
 
+    def expect(self, keys: Sequence[Key]) -> None:
+        pass
+
     def save(self, changes: Sequence[Change]) -> None:
         for change in changes:
             if change.encoded is None:

@@ -73,6 +73,11 @@ class EpochLog:
         """The numbers of the epochs in the log, in order."""
         return [int(key.removeprefix(_PREFIX)) for key in self._coordinator.list(_PREFIX)]
 
+    def newest(self) -> EpochRecord | None:
+        """The last epoch that is agreed."""
+        agreed = self.agreed()
+        return self.get(agreed[-1]) if agreed else None
+
     def delivered_by(self, epoch: int) -> str | None:
         """The replica that has delivered the epoch to all sinks; None while nobody says so."""
         return self._coordinator.get(_key(epoch, _DELIVERED))

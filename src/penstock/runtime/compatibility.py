@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from penstock.epochs.record import EpochRecord
 from penstock.errors import TopologyError
 from penstock.plan.graph import Acker, Apply, Plan, Read, Step, Write, build_plan
 from penstock.plan.pruning import columns_needed
@@ -147,6 +148,17 @@ def checked_shape(topology: Topology, state: StateFolder, cores: int) -> Shape:
             "with --fresh"
         )
     return new
+
+
+def check_log(topology: Topology, newest: EpochRecord | None, address: str) -> None:
+    """Raises TopologyError when the epoch log, whose newest record this is, is of a topology with other sources."""
+    sources = {source.name for source in topology.sources}
+    if newest is not None and not newest.ends.keys() <= sources:
+        raise TopologyError(
+            f"the epoch log at {address} is of another topology '{topology.name}': its sources are "
+            f"{', '.join(sorted(newest.ends))}, and here {', '.join(sorted(sources))}; give this one another name or "
+            "another coordinator, or have the log forgotten with --fresh"
+        )
 
 
 def _between(what: str, old: Shape, new: Shape) -> list[str]:

@@ -11,6 +11,7 @@
       snapshots/           named snapshots, see `runtime.snapshots`
       restored             what a restore has left for the next start to do
       prepared/, ready/    new files that are about to replace the old ones, see `runtime.swap`
+      recent/              states that one epoch's tasks hand to the next, see `spark.recent_states`
       malformed/           malformed records on their way to the driver
       logs/                Spark's log and what custom code printed
 """
@@ -144,7 +145,7 @@ class StateFolder:
 
     def clear(self) -> None:
         """Forget everything but the logs, the replicas and the named snapshots."""
-        for name in ("checkpoint", "malformed", "failures", "rounds", "prepared", "ready", "discarded"):
+        for name in ("checkpoint", "malformed", "failures", "rounds", "recent", "prepared", "ready", "discarded"):
             shutil.rmtree(self.path / name, ignore_errors=True)
         forgotten = ("committed", ".committed", "shape", "restored")
         for pattern in ("coordinator.sqlite*", *forgotten, "stop-*", "rescale-*", "coordinator-away-*"):

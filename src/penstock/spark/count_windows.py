@@ -51,7 +51,7 @@ def lower_count_window(operator: Window, frame: DataFrame, lowering: Lowering) -
     kept = [field for field in ordered.schema.fields if field.name not in carried]
     added = [f"{FIRST} bigint", f"{PLACE} bigint", *(f"{name} {_TYPES[name]}" for name in carried)]
     schema = ", ".join([*(f"`{field.name}` {field.dataType.simpleString()}" for field in kept), *added])
-    tuples = transformed_with_state(ordered, stage, stage.key, schema)
+    tuples = transformed_with_state(ordered, stage, stage.key, schema, stage.state)
     whole = Partition.partitionBy(*(F.col(f"`{key}`") for key in keys), FIRST)
     aggregates = aggregates_of(operator, columns)
 

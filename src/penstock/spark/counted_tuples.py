@@ -21,8 +21,7 @@ from penstock.spark.late_watermark import late_watermark_of_task
 from penstock.spark.numbering import MARK, TIME, timed
 from penstock.spark.present_epoch import present_epoch
 from penstock.spark.remembered_rows import decode_rows, encode_rows, told_of_other_columns
-from penstock.spark.state_access import Change, SparkStates, StateAccess
-from penstock.spark.state_socket import StateSocket
+from penstock.spark.state_access import Change, StateAccess
 from penstock.spark.worker_process import settle_in
 
 FIRST = "__first"
@@ -72,12 +71,12 @@ class CountingStage:
     state: str
     """The run's state folder."""
 
-    def __call__(self, batches: Iterator[pa.RecordBatch], server: StateSocket) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch], states: StateAccess) -> Iterator[pa.RecordBatch]:
         settle_in()
         state = Path(self.state)
         time = present_epoch(state).time_ms if TIME in self.carried else 0
         mark = late_watermark_of_task(state) if MARK in self.carried else None
-        for batch in self.full_windows(batches, SparkStates(server)):
+        for batch in self.full_windows(batches, states):
             yield timed(batch, time, mark) if self.carried else batch
 
     def full_windows(self, batches: Iterator[pa.RecordBatch], states: StateAccess) -> Iterator[pa.RecordBatch]:

@@ -20,8 +20,8 @@ from penstock.spark.keyed_stage import key_columns, transformed_with_state
 from penstock.spark.keyed_state import KEYS_AT_ONCE
 from penstock.spark.present_epoch import present_epoch
 from penstock.spark.remembered_rows import decode_rows, encode_rows, told_of_other_columns
-from penstock.spark.state_access import Change, SparkStates, StateAccess
-from penstock.spark.state_socket import Key, StateSocket
+from penstock.spark.state_access import Change, StateAccess
+from penstock.spark.state_socket import Key
 from penstock.spark.worker_process import settle_in
 from penstock.topology.context import PresentEpoch
 from penstock.topology.window import WINDOW_START, Window
@@ -40,7 +40,8 @@ def held_back(operator: Window, rows: DataFrame, lowering: Lowering) -> DataFram
     columns = pa.schema([(name, arrow_type(written)) for name, written in types.items()])
     name = f"operator '{operator.name}'{place}"
     stage = HoldingStage(name, operator.every, key, columns, lowering.settings.state)
-    return transformed_with_state(rows, stage, key, ", ".join(f"`{name}` {written}" for name, written in types.items()))
+    schema = ", ".join(f"`{name}` {written}" for name, written in types.items())
+    return transformed_with_state(rows, stage, key, schema, stage.state)
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ class HoldingStage:
     state: str
     """The run's state folder."""
 
-    def __call__(self, batches: Iterator[pa.RecordBatch], server: StateSocket) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch], states: StateAccess) -> Iterator[pa.RecordBatch]:
         settle_in()
-        return self.appearing(batches, SparkStates(server), present_epoch(Path(self.state)))
+        return self.appearing(batches, states, present_epoch(Path(self.state)))
 
     def appearing(
         self, batches: Iterator[pa.RecordBatch], states: StateAccess, present: PresentEpoch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,8 @@ from penstock.spark.late_watermark import late_watermark_of_task
 from penstock.spark.numbering import CARRIED, HIDDEN, MARK, SEQUENCE, timed
 from penstock.spark.ported_tuples import Ports
 from penstock.spark.present_epoch import present_epoch
-from penstock.spark.state_access import SparkStates
-from penstock.spark.state_socket import StateSocket
+from penstock.spark.recent_states import FOLDER as RECENT
+from penstock.spark.state_access import StateAccess
 from penstock.spark.worker_process import settle_in, task_number
 from penstock.topology.model import Custom, Operator
 from penstock.validation.keyed import NOT_FOR_KEYS
@@ -41,7 +42,7 @@ class KeyedStage:
     """Which of the epoch's own columns accompany the tuples."""
     ports: Ports | None = None
 
-    def __call__(self, batches: Iterator[pa.RecordBatch], server: StateSocket) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch], states: StateAccess) -> Iterator[pa.RecordBatch]:
         settle_in()
         custom = self.custom
         present = present_epoch(Path(custom.state))
@@ -51,7 +52,7 @@ class KeyedStage:
         ledger = custom.ledger()
         mark = late_watermark_of_task(Path(custom.state)) if MARK in self.carried else None
         with custom.in_folder():
-            task = KeyedTask(settings, custom.code(context), context, SparkStates(server), ledger)
+            task = KeyedTask(settings, custom.code(context), context, states, ledger)
             for batch in _all_of(task, batches):
                 yield timed(batch, present.time_ms, mark) if self.carried else batch
         if ledger is not None:
@@ -64,11 +65,16 @@ def lower_keyed(
     """What the operator emits for the tuples of `frame`, as rows of `schema`."""
     key = key_columns(operator, operator.key, frame)
     carried = tuple(name for name in CARRIED if name in frame.columns)
-    return transformed_with_state(frame, KeyedStage(stage, key, carried, ports), key, schema)
+    return transformed_with_state(frame, KeyedStage(stage, key, carried, ports), key, schema, stage.state)
 
 
-def transformed_with_state(frame: DataFrame, stage: StatefulStage, key: KeyColumns, schema: str) -> DataFrame:
-    """What a stage gives for the tuples of `frame`, sorted by key and then in their order, as rows of `schema`."""
+def transformed_with_state(
+    frame: DataFrame, stage: StatefulStage, key: KeyColumns, schema: str, state: str
+) -> DataFrame:
+    """What a stage gives for the tuples of `frame`, sorted by key and then in their order, as rows of `schema`.
+
+    `state` is the run's state folder.
+    """
     # As Spark divides the state: it would exchange them once more otherwise.
     partitions = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
     keys = [F.col(f"`{name}`") for name in key.names]
@@ -80,7 +86,7 @@ def transformed_with_state(frame: DataFrame, stage: StatefulStage, key: KeyColum
     ]
     ordered = frame.repartition(partitions, *keys).sortWithinPartitions(*keys, SEQUENCE, *others)
     function = UserDefinedFunction(
-        StateFunction(stage),
+        StateFunction(stage, _recent(frame, state)),
         returnType=schema,
         evalType=PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF,
     )
@@ -92,6 +98,14 @@ def transformed_with_state(frame: DataFrame, stage: StatefulStage, key: KeyColum
     grouped = ordered.groupBy(*keys)._jgd
     emitted = grouped.transformWithStateInPySpark(called._jc, rows, "update", "processingTime", None, "")
     return DataFrame(emitted, session)
+
+
+def _recent(frame: DataFrame, state: str) -> str | None:
+    """A folder in which the tasks of one stage hand states on, where they all run on this machine."""
+    master = str(frame.sparkSession.sparkContext.master)
+    if master != "local" and not master.startswith("local["):
+        return None
+    return str(Path(state) / RECENT / uuid.uuid4().hex)
 
 
 def key_columns(operator: Operator, names: Sequence[str], frame: DataFrame) -> KeyColumns:

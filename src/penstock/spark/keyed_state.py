@@ -31,7 +31,8 @@ from penstock.topology.model import Custom
 from penstock.topology.state import KeyedState, Timers, drop_empty, next_wake
 from penstock.topology.state_encoding import NotPlain, Remembered, decode, encode
 
-KEYS_AT_ONCE = 1000
+KEYS_AT_ONCE = 250
+"""Small enough that a batch has several such portions: while one is processed, the next is fetched."""
 _END_OF_TIME = (1 << 63) - 1
 
 
@@ -128,8 +129,11 @@ class KeyedTask:
 
         call = self._caller.process if ports is None else process
         runs = self._settings.key.runs(batch)
-        while portion := list(islice(runs, KEYS_AT_ONCE)):
-            yield from self._process(portion, tuples, sequences, call, shown)
+        portion = list(islice(runs, KEYS_AT_ONCE))
+        while portion:
+            following = list(islice(runs, KEYS_AT_ONCE))
+            yield from self._process(portion, following, tuples, sequences, call, shown)
+            portion = following
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """There are no more tuples: call the timers that are due; what they emit."""
@@ -146,12 +150,16 @@ class KeyedTask:
     def _process(
         self,
         runs: list[Run],
+        following: list[Run],
         tuples: list[Any],
         sequences: list[int],
         call: Callable[[int, Any, list[Emitted]], None],
         shown: Callable[[int], dict[str, Any]],
     ) -> Iterator[pa.RecordBatch]:
         stored, current = self._opened([run.key for run in runs])
+        if following:
+            # They are fetched while the code is called for these; a batch has every key once.
+            self._states.expect([run.key for run in following])
         work = [_Work(key, first, tuples[first:end]) for key, first, end in runs]
         attempt, batches = self._carried_out(work, current, sequences, call, shown)
         changes = [

@@ -1,4 +1,4 @@
-"""Have Spark's Python workers hand whole Arrow batches, and the socket of the state server, to our own code.
+"""Have Spark's Python workers hand whole Arrow batches, and the states of all their keys, to our own code.
 
 For a function given to `transformWithState` a worker would take the batches apart, row by row and key by key, and ask
 the state server for one thing at a time. `install`, called where workers are forked from (`spark.daemon`), makes a
@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 from pyspark.util import PythonEvalType
 
+from penstock.spark.present_epoch import present_batch, present_run
+from penstock.spark.recent_states import Recent, RecentStates
+from penstock.spark.state_access import STATE, SparkStates, StateAccess
 from penstock.spark.state_socket import Phase, StateSocket, check_done, declare_value, enter_phase
-
-STATE = "state"
-"""The one state variable: all that is remembered of a key, as bytes. See `topology.state_encoding`."""
+from penstock.spark.worker_process import task_number
 
 _SCHEMA = '{"type":"struct","fields":[{"name":"bytes","type":"binary","nullable":true,"metadata":{}}]}'
 
-StatefulStage = Callable[[Iterator[pa.RecordBatch], StateSocket], Iterator[pa.RecordBatch]]
-"""Runs over the batches of one task, sorted by key, and asks and changes the state of the keys through the socket."""
+StatefulStage = Callable[[Iterator[pa.RecordBatch], StateAccess], Iterator[pa.RecordBatch]]
+"""Runs over the batches of one task, sorted by key, and asks for and changes the states of the keys."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class StateFunction:
     """What Spark pickles and takes to its workers."""
 
     stage: StatefulStage
+    recent: str | None = None
+    """A folder of its own in which tasks hand states on, see `recent_states`; None where they must not."""
 
     def __call__(self, client: Any, mode: Any, key: Any, rows: Any) -> Iterator[Any]:
         """Spark calls this once on the driver, to learn which state there is.
@@ -48,10 +52,18 @@ class StateFunction:
     def run(self, batches: Iterator[pa.RecordBatch], server: StateSocket) -> Iterator[pa.RecordBatch]:
         """What the stage gives for the batches of a task, each as the one struct column that Spark expects."""
         check_done(server.exchange([_declare(), enter_phase(Phase.INITIALIZED)]))
-        for batch in self.stage(batches, server):
+        stored = SparkStates(server)
+        handed_on = None if self.recent is None else RecentStates(stored, _recent_of_task(Path(self.recent)))
+        for batch in self.stage(batches, handed_on or stored):
             whole = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
             yield pa.RecordBatch.from_arrays([whole], names=["_0"])
         check_done(server.exchange([enter_phase(Phase.CLOSED)]))
+        if handed_on is not None:
+            handed_on.leave()
+
+
+def _recent_of_task(folder: Path) -> Recent:
+    return Recent(folder, present_run(), task_number(), present_batch())
 
 
 def _declare() -> bytes:

@@ -8,6 +8,8 @@ from pathlib import Path
 from penstock.topology.context import PresentEpoch
 
 _BATCH = "streaming.sql.batchId"
+_RUN = "spark.jobGroup.id"
+"""The jobs of a streaming query are the group of its run."""
 
 
 def present_epoch(state: Path) -> PresentEpoch:
@@ -23,13 +25,22 @@ def present_offset(state: Path) -> str:
 
 def present_batch() -> int:
     """The micro-batch that the task at hand is part of."""
+    return int(_of_task(_BATCH))
+
+
+def present_run() -> str:
+    """The id of the query's run that the task at hand is part of: another one after every start."""
+    return _of_task(_RUN)
+
+
+def _of_task(name: str) -> str:
     from pyspark import TaskContext
 
     task = TaskContext.get()
-    batch = None if task is None else task.getLocalProperty(_BATCH)
-    if batch is None:
+    value = None if task is None else task.getLocalProperty(name)
+    if value is None:
         raise RuntimeError("only a task of a running topology has an epoch")
-    return int(batch)
+    return value
 
 
 def _logged(entry: Path) -> str:

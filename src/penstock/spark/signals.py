@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from penstock.spark.recent_states import FOLDER as RECENT
 from penstock.spark.rounds import FOLDER as ROUNDS
 
 
@@ -17,7 +18,7 @@ class Signals:
     def __init__(self, state: Path, run: str) -> None:
         self._stop = state / f"stop-{run}"
         self._away = state / f"coordinator-away-{run}"
-        self._rounds = state / ROUNDS
+        self._of_tasks = (state / ROUNDS, state / RECENT)
         self._said_away = False
 
     def want_stop(self) -> None:
@@ -46,7 +47,12 @@ class Signals:
             return None
 
     def clear(self) -> None:
-        """Remove every signal of this run, and its readers' notes to each other."""
-        shutil.rmtree(self._rounds, ignore_errors=True)
+        """Remove every signal of this run, and what its tasks have left for each other."""
+        self.clear_tasks()
         self._stop.unlink(missing_ok=True)
         self._away.unlink(missing_ok=True)
+
+    def clear_tasks(self) -> None:
+        """Remove what tasks have left for each other, also those of a run that was killed."""
+        for folder in self._of_tasks:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from penstock.spark.keyed_worker import STATE
 from penstock.spark.state_socket import (
     Key,
     Phase,
@@ -24,6 +24,9 @@ from penstock.spark.state_socket import (
     update_value,
     value_in,
 )
+
+STATE = "state"
+"""The one state variable: all that is remembered of a key, as bytes. See `topology.state_encoding`."""
 
 Wake = tuple[Key, int]
 """A key, and the moment in milliseconds for which it was entered to be looked at."""
@@ -48,6 +51,9 @@ class StateAccess(Protocol):
     def load(self, keys: Sequence[Key]) -> list[bytes | None]:
         """What is remembered of each key; None where that is nothing."""
 
+    def expect(self, keys: Sequence[Key]) -> None:
+        """These are what `load` asks for next, and nothing is saved of them before: begin to fetch them."""
+
     def save(self, changes: Sequence[Change]) -> None:
         """Remember this from now on."""
 
@@ -63,12 +69,20 @@ class SparkStates:
         self._server = server
         self._get = get_value(STATE)
         self._clear = clear_value(STATE)
+        self._expected: deque[Sequence[Key]] = deque()
 
     def load(self, keys: Sequence[Key]) -> list[bytes | None]:
+        if not self._expected:
+            self.expect(keys)
+        assert self._expected.popleft() == keys
+        return [value_in(answer) for answer in self._server.answers()[1::2]]
+
+    def expect(self, keys: Sequence[Key]) -> None:
         requests: list[bytes] = []
         for key in keys:
             requests += (set_key(key), self._get)
-        return [value_in(answer) for answer in self._server.exchange(requests)[1::2]]
+        self._server.ask(requests)
+        self._expected.append(keys)
 
     def save(self, changes: Sequence[Change]) -> None:
         requests: list[bytes] = []
@@ -79,7 +93,7 @@ class SparkStates:
                 requests.append(delete_timer(change.strike))
             if change.enter is not None:
                 requests.append(register_timer(change.enter))
-        check_done(self._server.exchange(requests))
+        self._server.tell(requests)
 
     def due(self, until_ms: int) -> Iterator[list[Wake]]:
         check_done(self._server.exchange([enter_phase(Phase.DATA_PROCESSED)]))

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructField, StructType
 
 from penstock.spark.arrow_stage import map_batches
 from penstock.spark.counted_tuples import tuples_read
-from penstock.spark.keyed_worker import STATE
+from penstock.spark.state_access import STATE
 from penstock.spark.stored_state import read_state
 from penstock.topology.model import Count, Operator, Uniq
 from penstock.topology.state_encoding import decode

@@ -3,7 +3,8 @@
 For every task of a `transformWithState` the JVM starts a server that reads one request after another from a socket:
 set a key, get its value, update it. Spark's own Python client waits for each answer, which costs a round trip for every
 key and request. Here any number of requests is sent in one go, while their answers are read: one exchange serves many
-keys. The few messages of the protocol (`StateMessage.proto` in Spark) are written by hand below.
+keys, and the server works on what was asked for next while the task works on what came before. The few messages of the
+protocol (`StateMessage.proto` in Spark) are written by hand below.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import select
 import socket
 import struct
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -33,6 +35,8 @@ _LONGEST_PAUSE_SECONDS = 1e-3
 """Long enough for a hundred answers, and too short for so many that the server's buffer is full."""
 
 _SMALL = [bytes((number,)) for number in range(0x80)]
+_VALUE_TAG = 3 << 3 | 2
+"""How an answer begins that is nothing but a value: a status of zero is not sent."""
 _TIMERS_GO_ON = 0
 _NO_MORE_TIMERS = 2
 
@@ -164,13 +168,10 @@ def value_in(answer: bytes) -> bytes | None:
     """The value that was asked for; None when the key has none. Raises StateServerError when it was refused."""
     if not answer:
         return None
-    fields = dict(fields_of(answer))
-    if fields.get(1):
-        raise _refusal(fields)
-    value = fields.get(3)
-    if value is None:
-        return None
-    (encoded,) = _row_in(value)
+    if answer[0] != _VALUE_TAG:
+        raise _refusal(dict(fields_of(answer)))
+    _, begin = _read_varint(answer, 1)
+    (encoded,) = _row_in(answer[begin:])
     return bytes(encoded)
 
 
@@ -235,12 +236,18 @@ def _refusal(fields: dict[int, int | bytes]) -> StateServerError:
 
 
 class StateSocket:
-    """One task's connection to its state server."""
+    """One task's connection to its state server, which answers one request after another."""
 
     def __init__(self, link: socket.socket) -> None:
         link.setblocking(False)
         self._link = link
         self._poll = select.poll()
+        self._unsent = memoryview(b"")
+        self._received = bytearray()
+        self._answers: list[bytes] = []
+        """Those that have come and that nobody has taken."""
+        self._owed: deque[tuple[int, bool]] = deque()
+        """For how many requests answers are still to be taken, and whether they were asked for or only told."""
 
     @classmethod
     def connect(cls, address: int | str) -> StateSocket:
@@ -254,20 +261,45 @@ class StateSocket:
         return cls(link)
 
     def exchange(self, requests: Sequence[bytes]) -> list[bytes]:
-        """Send all the requests and take their answers, in order.
+        """Send all the requests and take their answers, in order."""
+        assert not any(asked for _, asked in self._owed)
+        self.ask(requests)
+        return self.answers()
 
-        Answers are read while requests are still being sent: neither side can block on a full buffer.
+    def ask(self, requests: Sequence[bytes]) -> None:
+        """Send the requests, without waiting for their answers: those are for `answers`."""
+        self._send(requests, asked=True)
+
+    def tell(self, requests: Sequence[bytes]) -> None:
+        """Send requests that are answered with no more than that all is well. It is checked with the next answers."""
+        self._send(requests, asked=False)
+
+    def answers(self) -> list[bytes]:
+        """The answers to what was asked first of all that has not been answered yet, in order.
+
+        Raises StateServerError when something that was told before it was refused.
         """
-        unsent = memoryview(b"".join(requests))
-        answers: list[bytes] = []
-        received = bytearray()
-        while (missing := len(requests) - len(answers)) > 0:
-            self._await(bool(unsent), missing)
-            if unsent:
-                unsent = unsent[self._sent(unsent) :]
-            received += self._received()
-            _take_frames(received, answers)
-        return answers
+        while True:
+            number, asked = self._owed.popleft()
+            taken = self._take(number)
+            if asked:
+                return taken
+            check_done(taken)
+
+    def _send(self, requests: Sequence[bytes], *, asked: bool) -> None:
+        self._owed.append((len(requests), asked))
+        self._unsent = memoryview(b"".join((self._unsent, *requests)))
+        self._send_some()
+
+    def _take(self, number: int) -> list[bytes]:
+        """Answers are read while requests are still being sent: neither side can block on a full buffer."""
+        while (missing := number - len(self._answers)) > 0:
+            self._await(bool(self._unsent), missing)
+            self._send_some()
+            self._receive_some()
+        taken = self._answers[:number]
+        del self._answers[:number]
+        return taken
 
     def _await(self, to_send: bool, missing: int) -> None:
         """Until there is something to do. The server sends each answer alone: to wake up for each costs more than to
@@ -277,20 +309,24 @@ class StateSocket:
         self._poll.register(self._link, select.POLLIN | select.POLLOUT if to_send else select.POLLIN)
         self._poll.poll()
 
-    def _sent(self, unsent: memoryview) -> int:
-        try:
-            return self._link.send(unsent)
-        except BlockingIOError:
-            return 0
+    def _send_some(self) -> None:
+        """What can be sent at once."""
+        if self._unsent:
+            try:
+                self._unsent = self._unsent[self._link.send(self._unsent) :]
+            except BlockingIOError:
+                return
 
-    def _received(self) -> bytes:
+    def _receive_some(self) -> None:
+        """What has come."""
         try:
             part = self._link.recv(_RECEIVE_BYTES)
         except BlockingIOError:
-            return b""
+            return
         if not part:
             raise StateServerError("the state server has closed the connection")
-        return part
+        self._received += part
+        _take_frames(self._received, self._answers)
 
     def close(self) -> None:
         self._link.close()

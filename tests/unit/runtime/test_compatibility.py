@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.runtime.compatibility import changes, shape_of
+from penstock.epochs.record import EpochRecord
+from penstock.errors import TopologyError
+from penstock.runtime.compatibility import changes, check_log, shape_of
 from penstock.topology.model import (
     Count,
     Custom,
@@ -133,3 +135,10 @@ def test_a_shape_that_was_written_before_branches_were_noted_is_accepted() -> No
     old = shape_of(BEFORE, 4)
     del old["branches"]
     assert changes(old, shape_of(BEFORE, 4)) == []
+
+
+def test_the_epoch_log_of_another_topology_of_that_name_is_refused() -> None:
+    check_log(BEFORE, None, "zookeeper://here/pages")
+    check_log(BEFORE, EpochRecord(3, 0, {"visits": {}, "clicks": {}}, {}), "zookeeper://here/pages")
+    with pytest.raises(TopologyError, match=r"here/pages is of another topology 'pages': .*orders.*--fresh"):
+        check_log(BEFORE, EpochRecord(3, 0, {"orders": {}, "clicks": {}}, {}), "zookeeper://here/pages")

@@ -21,6 +21,7 @@ from penstock.topology.bolt import Bolt
 from penstock.topology.context import Context, PresentEpoch
 from penstock.topology.model import Custom
 from penstock.topology.schema import parse_schema
+from penstock.topology.state_encoding import decode
 
 OPERATOR = Custom("sums", (), code="sums", emits=(("", parse_schema("key string, total bigint")),), key=("key",))
 
@@ -28,6 +29,7 @@ OPERATOR = Custom("sums", (), code="sums", emits=(("", parse_schema("key string,
 @dataclass
 class WatchedStates(MemoryStates):
     loaded: list[Key] = field(default_factory=list)
+    expected: list[Key] = field(default_factory=list)
     saved: list[Change] = field(default_factory=list)
     trips: int = 0
 
@@ -35,6 +37,10 @@ class WatchedStates(MemoryStates):
         self.loaded += keys
         self.trips += 1
         return super().load(keys)
+
+    def expect(self, keys: Sequence[Key]) -> None:
+        assert not {change.key for change in self.saved} & set(keys)
+        self.expected += keys
 
     def save(self, changes: Sequence[Change]) -> None:
         self.saved += changes
@@ -94,12 +100,23 @@ def test_a_key_that_was_only_read_is_not_written() -> None:
     assert states.saved == []
 
 
-def test_a_thousand_keys_are_one_round_trip_each_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_keys_are_one_round_trip_each_way() -> None:
     states = WatchedStates()
     rows = [(f"{number:04}", 1) for number in range(keyed_state.KEYS_AT_ONCE)]
     run(states, batch(*rows))
     # The last key is written on its own: its tuples might have gone on.
     assert states.trips == 3
+
+
+def test_the_next_keys_are_fetched_while_these_are_processed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyed_state, "KEYS_AT_ONCE", 2)
+    states = WatchedStates()
+    run(states, batch(*[(key, 1) for key in "aabbcde"]), batch(("e", 1), ("f", 1), ("g", 1)))
+    # Not the first of a batch: its tuples may go on from the batch before.
+    assert states.expected == [("c",), ("d",), ("e",), ("g",)]
+    assert states.loaded == [(key,) for key in "abcdefg"]
+    totals = {key: decode(encoded).items["total"].content for (key,), encoded in states.encoded.items()}
+    assert totals == {"a": 2, "b": 2, "c": 1, "d": 1, "e": 2, "f": 1, "g": 1}
 
 
 def test_a_key_is_not_entered_again_for_a_later_moment_but_for_a_sooner_one() -> None:

@@ -13,6 +13,7 @@ from penstock.spark.state_socket import (
     StateServerError,
     StateSocket,
     check_done,
+    clear_value,
     delete_timer,
     expired_timers,
     fields_of,
@@ -101,6 +102,45 @@ def test_requests_and_answers_larger_than_every_buffer_pass_at_once() -> None:
     answers = StateSocket(ours).exchange([update_value("state", b"x" * size)] * number)
     server.join(10)
     assert answers == [b"a" * size] * number
+
+
+class Server:
+    """Answers every request with its number, or refuses it."""
+
+    def __init__(self, refused: int = -1) -> None:
+        ours, self._link = socket.socketpair()
+        self.socket = StateSocket(ours)
+        self._refused = refused
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        stream = self._link.makefile("rwb")
+        number = 0
+        while head := stream.read(8):
+            stream.read(struct.unpack(">ii", head)[1])
+            answer = b"\x08\x01\x12\x06nobody" if number == self._refused else b"\x12\x01" + bytes([number])
+            stream.write(struct.pack(">i", len(answer)) + answer)
+            stream.flush()
+            number += 1
+
+
+def test_what_was_asked_first_is_answered_first_whatever_was_told_in_between() -> None:
+    server = Server().socket
+    request = get_value("state")
+    server.ask([request, request])
+    server.tell([request])
+    server.ask([request])
+    assert [answer[-1] for answer in server.answers()] == [0, 1]
+    server.tell([request])
+    assert [answer[-1] for answer in server.answers()] == [3]
+    assert [answer[-1] for answer in server.exchange([request])] == [5]
+
+
+def test_a_refusal_of_what_was_only_told_comes_with_the_next_answers() -> None:
+    server = Server(refused=1).socket
+    server.tell([get_value("state"), clear_value("state")])
+    with pytest.raises(StateServerError, match="nobody"):
+        server.exchange([get_value("state")])
 
 
 def test_a_server_that_goes_away_is_noticed() -> None:
