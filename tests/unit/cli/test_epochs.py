@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from penstock.cli import screen
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.record import EpochRecord
@@ -69,7 +70,8 @@ def test_epochs_are_shown_with_their_tuples_and_state(project: Path) -> None:
     assert "in flight" in second
 
 
-def test_the_last_epoch_and_what_was_shed_are_told(project: Path) -> None:
+def test_the_last_epoch_and_what_was_shed_are_told(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen.out, "width", 120)
     leave(project / ".penstock/pages", [record(1, shed={"visits": 0.25}, seed=7), record(2, last=True)], committed=2)
     first, second = (line for line in penstock("epochs").stdout.splitlines() if "visits 1," in line)
     assert "committed, 25% of visits shed" in first
