@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from penstock.cli.bench_failover import failover
+from penstock.cli.bench_page import FigureTable, MarkdownOption, write_section
 from penstock.cli.bench_paper import paper
 from penstock.cli.bench_scaling import scaling
 from penstock.cli.busy import busy
@@ -41,7 +38,7 @@ def bench(
     only: Annotated[str | None, typer.Option(metavar="NAME,NAME…", help="Only these workloads.")] = None,
     repetitions: Annotated[int | None, typer.Option(min=1, help="How often each is run; the median counts.")] = None,
     svg: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Draw throughput.svg and latency.svg.")] = None,
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table for a page of docs.")] = None,
+    markdown: MarkdownOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="All that was measured, as JSON lines.")] = False,
 ) -> None:
     """Measure how fast topologies run here, on this machine and with its noise.
@@ -77,9 +74,9 @@ def bench(
     if svg is not None:
         _draw(found, svg)
     if markdown is not None:
-        markdown.write_text(_markdown(found), encoding="utf-8")
+        write_section(markdown, "workloads", _table(found).as_markdown("penstock bench"))
     if not as_json:
-        out.print(_table(found))
+        out.print(_table(found).on_screen())
 
 
 def _row(one: Figures) -> list[str]:
@@ -88,20 +85,8 @@ def _row(one: Figures) -> list[str]:
             f"{median(one.cpu_seconds) / one.tuples * 1e6:.2f}", f"{one.peak_mb:,.0f}"]
 
 
-def _table(found: Sequence[Figures]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for name in _COLUMNS:
-        table.add_column(name, justify="left" if name == "workload" else "right")
-    for one in found:
-        table.add_row(*_row(one))
-    return table
-
-
-def _markdown(found: Sequence[Figures]) -> str:
-    measured = (f"Measured on {datetime.now(UTC):%Y-%m-%d} with `penstock bench` on {os.cpu_count()} cores, Python "
-                f"{platform.python_version()}.")
-    lines = [measured, "", f"| {' | '.join(_COLUMNS)} |", f"|---|{'---:|' * (len(_COLUMNS) - 1)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(_row(one))} |" for one in found), ""])
+def _table(found: Sequence[Figures]) -> FigureTable:
+    return FigureTable(_COLUMNS, [_row(one) for one in found])
 
 
 def _draw(found: Sequence[Figures], folder: Path) -> None:

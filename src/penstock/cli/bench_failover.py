@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from penstock.chaos.life import PENSTOCK
+from penstock.cli.bench_page import FigureTable, MarkdownOption, write_section
 from penstock.cli.busy import busy
 from penstock.cli.numbers import numbers_in
 from penstock.cli.screen import out
 
 if TYPE_CHECKING:
-    from penstock.bench.failover import FailoverSettings, Measured
+    from penstock.bench.failover import Measured
 
 _COLUMNS = ("replicas", "longest gap", "at a kill", "at a freeze", "noticed", "latency", "cores", "tuples/s")
 
@@ -35,7 +33,7 @@ def failover(
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw how old the output is, over time, across a kill.")
     ] = None,
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table for a page of docs.")] = None,
+    markdown: MarkdownOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="All that was measured, as a JSON object.")] = False,
 ) -> None:
     """Kill and freeze replicas in a steady stream, and see whether the output pauses.
@@ -60,12 +58,13 @@ def failover(
         found = measure_failover(settings, command, Path(folder), at_work.say)
     if svg is not None:
         svg.write_text(_chart(found), encoding="utf-8")
+    again = f"penstock bench failover --kills {kills} --interval {interval:g}"
     if markdown is not None:
-        markdown.write_text(markdown_of(found, settings), encoding="utf-8")
+        write_section(markdown, "failover", table_of(found).as_markdown(again))
     if as_json:
         sys.stdout.write(json.dumps([asdict(one) for one in found]) + "\n")
     else:
-        out.print(_table(found))
+        out.print(table_of(found).on_screen())
 
 
 def _row(one: Measured, alone: Measured | None) -> list[str]:
@@ -89,21 +88,8 @@ def _rows(found: Sequence[Measured]) -> list[list[str]]:
     return [_row(one, alone) for one in found]
 
 
-def _table(found: Sequence[Measured]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for name in _COLUMNS:
-        table.add_column(name, justify="left" if name.startswith("at a") else "right")
-    for row in _rows(found):
-        table.add_row(*row)
-    return table
-
-
-def markdown_of(found: Sequence[Measured], settings: FailoverSettings) -> str:
-    """The table for a page of docs."""
-    command = f"penstock bench failover --kills {settings.kills} --interval {settings.interval:g}"
-    measured = f"Measured on {datetime.now(UTC):%Y-%m-%d} with `{command}` on {os.cpu_count()} cores."
-    lines = [measured, "", f"| {' | '.join(_COLUMNS)} |", f"|{'---|' * len(_COLUMNS)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in _rows(found)), ""])
+def table_of(found: Sequence[Measured]) -> FigureTable:
+    return FigureTable(_COLUMNS, _rows(found))
 
 
 def _chart(found: Sequence[Measured]) -> str:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
+from penstock.cli.bench_page import FigureTable, MarkdownOption, write_section
 from penstock.cli.busy import busy
 from penstock.cli.numbers import numbers_in
 from penstock.cli.screen import fail, out
@@ -35,7 +33,7 @@ def paper(
     seconds: Annotated[float, typer.Option(min=4, help="How long each rate is offered; the first half is not measured.")
                        ] = 15.0,
     svg: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Draw the figures, as figure-2.svg …")] = None,
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table for a page of docs.")] = None,
+    markdown: MarkdownOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="All that was measured, as JSON lines.")] = False,
 ) -> None:
     """Measure the topologies of the k-safety paper, and put our figures beside the paper's.
@@ -64,35 +62,21 @@ def paper(
     if svg is not None:
         _draw(chosen, found, svg)
     if markdown is not None:
-        markdown.write_text(_markdown(chosen, found), encoding="utf-8")
+        write_section(markdown, "paper", _table(chosen, found).as_markdown("penstock bench paper"))
     if not as_json:
-        out.print(_table(chosen, found))
+        out.print(_table(chosen, found).on_screen())
 
 
-def _rows(figures: Sequence[int], found: Found) -> list[list[str]]:
+def _table(figures: Sequence[int], found: Found) -> FigureTable:
     from penstock.bench.paper import FIGURES
 
-    return [
+    rows = [
         [str(figure), variant.workload, str(variant), f"{max(point.delivered for point in found[variant]):,.0f}",
          "" if variant.paper is None else f"{variant.paper:,}", f"{found[variant][0].p50_ms:,.0f} ms"]
         for figure in figures
         for variant in FIGURES[figure]
     ]  # fmt: skip
-
-
-def _table(figures: Sequence[int], found: Found) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for number, name in enumerate(_COLUMNS):
-        table.add_column(name, justify="left" if number < 3 else "right")
-    for row in _rows(figures, found):
-        table.add_row(*row)
-    return table
-
-
-def _markdown(figures: Sequence[int], found: Found) -> str:
-    measured = f"Measured on {datetime.now(UTC):%Y-%m-%d} with `penstock bench paper` on {os.cpu_count()} cores."
-    lines = [measured, "", f"| {' | '.join(_COLUMNS)} |", "|---|---|---|---:|---:|---:|"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in _rows(figures, found)), ""])
+    return FigureTable(_COLUMNS, rows, 3)
 
 
 def _draw(figures: Sequence[int], found: Found, folder: Path) -> None:

@@ -8,13 +8,12 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
+from penstock.cli.bench_page import FigureTable, MarkdownOption, write_section
 from penstock.cli.busy import busy
 from penstock.cli.numbers import numbers_in
 from penstock.cli.screen import out
@@ -33,7 +32,7 @@ def scaling(
         str, typer.Option(metavar="N,N…", help="Numbers of operators in a chain, for ten million tuples.")
     ] = "1,2,4,8",
     repetitions: Annotated[int, typer.Option(min=1, help="How often each is run; the median counts.")] = 3,
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table for a page of docs.")] = None,
+    markdown: MarkdownOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="All that was measured, as JSON lines.")] = False,
 ) -> None:
     """Measure how the time of a run grows with its tuples, and with the operators that they pass.
@@ -60,9 +59,10 @@ def scaling(
         finally:
             spark.stop()
     if markdown is not None:
-        markdown.write_text(_markdown(found), encoding="utf-8")
+        write_section(
+            markdown, "scaling", _table(found).as_markdown("penstock bench scaling", _conclusions(found)))
     if not as_json:
-        out.print(_table(found))
+        out.print(_table(found).on_screen())
         for line in _conclusions(found):
             out.print(line)
 
@@ -71,13 +71,8 @@ def _row(took: Took) -> list[str]:
     return [f"{took.size.tuples:,}", str(took.size.operators), f"{took.seconds:.2f}", f"{took.tuples_per_second:,.0f}"]
 
 
-def _table(found: Sequence[Took]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for name in _COLUMNS:
-        table.add_column(name, justify="right")
-    for took in found:
-        table.add_row(*_row(took))
-    return table
+def _table(found: Sequence[Took]) -> FigureTable:
+    return FigureTable(_COLUMNS, [_row(took) for took in found], 0)
 
 
 def _conclusions(found: Sequence[Took]) -> list[str]:
@@ -97,10 +92,3 @@ def _conclusions(found: Sequence[Took]) -> list[str]:
         fewest, seconds = by_operators[0]
         said.append(f"each further operator: {each / seconds:+.1%} of the time with {fewest:.0f}")
     return said
-
-
-def _markdown(found: Sequence[Took]) -> str:
-    measured = f"Measured on {datetime.now(UTC):%Y-%m-%d} with `penstock bench scaling` on {os.cpu_count()} cores."
-    lines = [measured, "", f"| {' | '.join(_COLUMNS)} |", "|---:|---:|---:|---:|"]
-    rows = [f"| {' | '.join(_row(took))} |" for took in found]
-    return "\n".join([*lines, *rows, "", *(f"- {line}" for line in _conclusions(found)), ""])

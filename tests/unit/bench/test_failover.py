@@ -6,7 +6,7 @@ import pytest
 
 from penstock.bench.failover import FailoverSettings, Measured, ages, blows, gaps_around
 from penstock.chaos.schedule import Act
-from penstock.cli.bench_failover import markdown_of
+from penstock.cli.bench_failover import table_of
 
 
 def test_each_replica_is_killed_in_turn_and_then_frozen_in_turn() -> None:
@@ -33,7 +33,7 @@ def test_a_gap_that_is_longer_than_others_and_an_interval_is_noticed(kill: float
 def test_costs_are_also_told_as_a_ratio_to_one_replica() -> None:
     one = Measured(1, 0.5, 0.6, (9.0,), (5.0,), 0.1, 0.5, 1e6)
     two = Measured(2, 0.5, 0.6, (0.7,), (0.7,), 0.11, 1.0, 5e5)
-    lines = markdown_of([one, two], FailoverSettings(kills=1)).splitlines()
+    lines = table_of([one, two]).as_markdown("penstock bench failover").splitlines()
     assert "| 2 | 0.60 s | 0.70 s, at most 0.70 s | 0.70 s, at most 0.70 s | no | 110 ms (×1.10) | " in lines[-1]
     assert "| 1.00 (×2.00) | 500,000 (×0.50) |" in lines[-1]
     assert "×" not in lines[-2]

@@ -1,0 +1,8 @@
+"""The benchmarks' modules are found as their programs find them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
