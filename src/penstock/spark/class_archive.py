@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyspark
@@ -22,11 +23,11 @@ _MAGIC = (0xF00BABA8).to_bytes(4, "little")
 """How a complete archive begins: Java writes these bytes last."""
 
 
-def archive_options(java: Java) -> list[str]:
-    """What to tell the JVM: to use the archive, or to make it when there is none."""
+def archive_options(java: Java, more: Sequence[Path] = ()) -> list[str]:
+    """What to tell the JVM: to use the archive, or to make it when there is none. `more` are jars beside Spark's."""
     if os.environ.get(SWITCH) == "off":
         return []
-    path = archive_path(java)
+    path = archive_path(java, more)
     if is_complete(path):
         return [f"-XX:SharedArchiveFile={path}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     try:
@@ -38,11 +39,16 @@ def archive_options(java: Java) -> list[str]:
     return [f"-XX:ArchiveClassesAtExit={path}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 
 
-def archive_path(java: Java) -> Path:
-    """Where the archive for this Java and the jars of this Spark is kept."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    jars = sorted((jar.name, jar.stat().st_size, jar.stat().st_mtime_ns) for jar in (_spark() / "jars").glob("*.jar"))
-    return cache / "penstock" / f"{_place(java)}-{_digest(java.build, jars)}.jsa"
+def archive_path(java: Java, more: Sequence[Path] = ()) -> Path:
+    """Where the archive for this Java, the jars of this Spark, and some more is kept."""
+    files = [*more, *(_spark() / "jars").glob("*.jar")]
+    jars = sorted((jar.name, jar.stat().st_size, jar.stat().st_mtime_ns) for jar in files)
+    return cache_folder() / f"{_place(java)}-{_digest(java.build, jars)}.jsa"
+
+
+def cache_folder() -> Path:
+    """What Penstock keeps of this user's between runs, and can make again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock"
 
 
 def _place(java: Java) -> str:

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from penstock.spark.class_archive import archive_options
 from penstock.spark.epoch_source import EpochDataSource
 from penstock.spark.java import Java, check_java
+from penstock.spark.plain_files import FILE_SYSTEM, plain_files_jar
 from penstock.spark.table_source import TableDataSource
 from penstock.spark.zygote import zygote_launcher
 
@@ -66,6 +67,9 @@ ALWAYS: Mapping[str, str] = {
     f"{_STREAMING}numRecentProgressUpdates": "20",
 }
 
+_LOCAL_FILES = "spark.hadoop.fs.file.impl"
+_CLASS_PATH = "spark.driver.extraClassPath"
+
 ON_LOCAL_DISK: Mapping[str, str] = {
     # Spark's default forks `chmod` for each file of the offset and commit logs: 30 ms instead of 7.
     f"{_STREAMING}checkpointFileManagerClass": (
@@ -73,7 +77,7 @@ ON_LOCAL_DISK: Mapping[str, str] = {
     ),
     # Hive's local file system, which would be taken otherwise, renames nothing over a file that exists, silently:
     # an epoch that is run again would leave the state that its first run wrote.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
+    _LOCAL_FILES: "org.apache.hadoop.fs.LocalFileSystem",
 }
 """Only right for a checkpoint on a local disk: renaming there is atomic."""
 
@@ -159,10 +163,7 @@ def _quieten_accumulators(session: SparkSession) -> None:
 
 
 def _leave_out_checksum_files(session: SparkSession) -> None:
-    """Spare Hadoop's `.crc` file beside every checkpoint file; Spark's default file manager has none either.
-
-    Without its native library Hadoop forks `chmod` for each file it makes: two forks less in every epoch.
-    """
+    """Spare Hadoop's `.crc` file beside every checkpoint file; Spark's default file manager has none either."""
     jvm: Any = session._jvm
     context: Any = session.sparkContext._jsc
     hadoop = jvm.org.apache.hadoop.fs.FileSystem
@@ -176,16 +177,22 @@ def _configuration(settings: SessionSettings, java: Java) -> SparkConf:
     options = [values["spark.driver.extraJavaOptions"], f"-Dlog4j2.configurationFile={log_configuration}"]
     if _is_local(settings.master):
         values |= ON_LOCAL_DISK
-        options += archive_options(java)
+        own = plain_files_jar()
+        if own is not None:
+            values |= {_CLASS_PATH: str(own), _LOCAL_FILES: FILE_SYSTEM}
+        options += archive_options(java, [own] if own else [])
     if java.version <= NEWEST_WITH_VFORK:
-        # A plain vfork starts those `chmod`s without Java's helper process: 16 ms a log entry became 11.
+        # A plain vfork starts other processes without Java's helper process.
         options.append("-Djdk.lang.Process.launchMechanism=VFORK")
     values |= {
         "spark.driver.memory": settings.memory,
         "spark.sql.shuffle.partitions": str(settings.state_partitions),
         "spark.driver.extraJavaOptions": " ".join(options),
     }
+    paths = [each[_CLASS_PATH] for each in (values, settings.extra) if _CLASS_PATH in each]
     values |= settings.extra
+    if paths:
+        values[_CLASS_PATH] = os.pathsep.join(paths)
     conf = SparkConf().setMaster(settings.master).setAppName(f"penstock {settings.name}")
     return conf.setAll(list(values.items()))
 
