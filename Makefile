@@ -27,10 +27,10 @@ run: setup  ## Run the main example to its end: how many people did a link reach
 	@$(BIN)/penstock run examples/url-reach
 
 test: setup check unit  ## Everything that continuous integration runs
-	@$(BIN)/pytest -n 2 --dist loadgroup tests/spark tests/system
+	@$(BIN)/pytest tests/spark tests/system
 
 unit: setup  ## The tests that need no Spark, in seconds
-	@$(BIN)/pytest -n 2 --dist loadgroup tests/unit
+	@$(BIN)/pytest -n 2 tests/unit
 
 check: setup  ## Types and style
 	@$(BIN)/ruff check src tests examples tools benchmarks

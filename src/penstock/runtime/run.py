@@ -242,10 +242,10 @@ class Run:
         self._log.imported(restored.epochs)
         if self.settings.replica is None:
             self._log.only_replicas([ALONE])
-        if compatibility.remembered_shape(self.state) is None:
-            compatibility.check_log(self.topology, self._log.newest(), self._coordinator_address())
         forget_old_requests(self.state)
         checkpoint.mend(self.state.checkpoint, say)
+        if compatibility.remembered_shape(self.state) is None:
+            compatibility.check_log(self.topology, self._log.newest(), self._coordinator_address())
         # A checkpoint is useful only to a topology that still has the same sources and state.
         self.state.write_shape(json.dumps(compatibility.checked_shape(self.topology, self.state, self._cores)))
         self._signals.clear_tasks()
