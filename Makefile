@@ -7,10 +7,10 @@ READY  := $(VENV)/.ready
 # Runs start half a second faster from byte code, whatever the shell says of writing it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test unit check bench docs clean setup
+.PHONY: help run test unit check bench bench-peers docs clean setup
 
 help:  ## Show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
 
 setup: $(READY)
 	@$(BIN)/python -m penstock.spark.java || sh tools/install-java
@@ -38,6 +38,9 @@ check: setup  ## Types and style
 
 bench: setup  ## Measure against hand-written Spark, and what our own parts cost; takes a while
 	@$(BIN)/python benchmarks/against_spark.py
+
+bench-peers: setup  ## Measure beside PyFlink, Bytewax, Pathway and PySpark; an hour or more, PEERS=--quick for less
+	@$(BIN)/python benchmarks/peers.py $(PEERS)
 
 docs: setup  ## Write the generated reference pages again
 	@$(BIN)/python tools/write_reference.py

@@ -1,0 +1,1 @@
+"""Penstock beside other stream processors: what `benchmarks/peers.py` is made of."""
