@@ -79,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
     jobs = [*(job.name for job in JOBS), RECOVERY]
     peers = [each.name for each in CONTESTANTS if each.name != PENSTOCK]
     made.add_argument("--quick", action="store_true",
-                      help="once, with an eighth of the input or less: some ten minutes instead of more than an hour")
+                      help="once, with a quarter of the input or less: some fifteen minutes, not more than an hour")
     made.add_argument("--job", action="append", choices=jobs, metavar="JOB", help="only this one; may be repeated")
     made.add_argument("--peer", action="append", choices=peers, metavar="PEER",
                       help="only this one beside Penstock; may be repeated")

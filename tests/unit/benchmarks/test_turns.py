@@ -58,7 +58,7 @@ def test_a_peer_that_is_not_installed_is_in_the_results_with_its_reason(ran: lis
 
     assert made.results()["stateless"]["pathway"] == Figure(trouble="cannot be installed: no wheel")
     assert made.recovered["pathway"] == [Recovered(trouble="cannot be installed: no wheel")]
-    assert made.results()["stateless"]["penstock"] == Figure(500_000.0)
+    assert made.results()["stateless"]["penstock"] == Figure(1_000_000.0)
 
 
 def test_a_job_that_a_peer_has_no_means_for_is_not_tried(ran: list[str]) -> None:
