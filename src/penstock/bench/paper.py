@@ -81,8 +81,8 @@ class Point:
 class Pace:
     """How long each point is measured."""
 
-    seconds: float = 15.0
-    skipped: float = 7.0
+    seconds: float = 40.0
+    skipped: float = 20.0
     """Of them, while the JVM is cold."""
 
 

@@ -31,7 +31,7 @@ def paper(
         str, typer.Option(metavar="N,N…", help="Tuples a second that are offered.")
     ] = "25000,50000,100000,200000",
     seconds: Annotated[float, typer.Option(min=4, help="How long each rate is offered; the first half is not measured.")
-                       ] = 15.0,
+                       ] = 40.0,
     svg: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Draw the figures, as figure-2.svg …")] = None,
     markdown: MarkdownOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="All that was measured, as JSON lines.")] = False,
@@ -42,7 +42,8 @@ def paper(
     and ×3 are how many tasks run at once, and with k = 1 and k = 2 there are two and three replicas. `tuples/s` is the
     most that was delivered at any of the rates. The paper had eight machines; all of this runs on one.
 
-    All of it takes half an hour or more: `--figures 5 --rates 50000` takes minutes.
+    All of it takes more than an hour: `--figures 5 --rates 50000` takes minutes. Where `--seconds` are few, Java is not
+    warm yet, and what had to wait while replicas started is still being worked off.
     """
     from penstock.bench.paper import FIGURES, Pace, measure, variants
 
