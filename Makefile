@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 # Runs start half a second faster from byte code, whatever the shell says of writing it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test unit check bench bench-peers docs clean setup
+.PHONY: help run test unit check bench bench-peers docs screenshots clean setup
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -41,6 +41,9 @@ bench: setup  ## Measure against hand-written Spark, and what our own parts cost
 
 bench-peers: setup  ## Measure beside PyFlink, Bytewax, Pathway and PySpark; an hour or more, PEERS=--quick for less
 	@$(BIN)/python benchmarks/peers.py $(PEERS)
+
+screenshots: setup  ## Make the pictures of the console anew, in a browser
+	@PENSTOCK_SCREENSHOTS=docs/images $(BIN)/pytest -q tests/system/test_console_page.py
 
 docs: setup  ## Write the generated reference pages again
 	@$(BIN)/python tools/write_reference.py

@@ -106,8 +106,9 @@ def plan_of(options: argparse.Namespace) -> Plan:
 def main() -> None:
     options = parser().parse_args()
     plan = plan_of(options)
-    # A plain kill stops the children as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A plain kill stops the children as Ctrl-C does, and Ctrl-C does it also where a shell has turned it off.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     turns = Turns(plan, Telling())
     code = 0
     try:

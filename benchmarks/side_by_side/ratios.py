@@ -9,6 +9,8 @@ from statistics import median
 from side_by_side.contestants import BATCH_FUNCTION, FUNCTION, JSON, PENSTOCK, STATELESS, WORD_COUNT
 from side_by_side.runs import Ran
 
+NOT_RUN = "not run"
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -68,7 +70,7 @@ def figure_of(runs: Sequence[Ran], amount: float) -> Figure:
     trouble = next((run.trouble for run in runs if run.trouble is not None), None)
     seconds = [run.seconds for run in runs if run.seconds is not None]
     if trouble is not None or not seconds:
-        return Figure(trouble=trouble or "not run")
+        return Figure(trouble=trouble or NOT_RUN)
     return Figure(amount / median(seconds))
 
 

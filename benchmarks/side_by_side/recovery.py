@@ -70,8 +70,8 @@ class Watch:
             if seen == self._seen:
                 return
             tuples = sum(last_counts(counted_rows(self._out)).values())
-        except FileNotFoundError:
-            # One of them went while they were looked at: next time, then.
+        except (FileNotFoundError, ValueError):
+            # One of them went, or is half written, while they are looked at: next time, then.
             return
         self._seen = seen
         if tuples > self.tuples:
@@ -98,8 +98,11 @@ def kill_and_recover(contestant: Contestant, python: Path, work: Work, telling: 
         trouble = _watched(started, watch, telling)
     if trouble is not None:
         return Recovered(trouble=f"after the kill: {trouble}")
-    watch.look()
-    rows = list(counted_rows(work.out))
+    try:
+        watch.look()
+        rows = list(counted_rows(work.out))
+    except ValueError as error:
+        return Recovered(trouble=f"its result cannot be read: {error}")
     answer = check_counts(last_counts(rows), words_due(work.tuples))
     told = Recovered(
         silent_seconds(watch.growth, killed), usual_seconds(watch.growth, killed), answer.lost, answer.doubled,

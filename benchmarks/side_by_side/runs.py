@@ -94,6 +94,20 @@ def run_once(
             time.sleep(_LOOK_SECONDS)
         if started.process.returncode:
             return Ran(trouble=started.reason())
-        seconds: float = json.loads(started.last_line())["seconds"]
-    answer = answer_of(work.job, work.out, work.tuples, counts)
+        seconds = reported_seconds(started.last_line())
+    if seconds is None:
+        return Ran(trouble=f"it ended without its time: {started.reason()}")
+    try:
+        answer = answer_of(work.job, work.out, work.tuples, counts)
+    except ValueError as error:
+        return Ran(seconds, f"its result cannot be read: {error}"[:_REASON_CHARACTERS])
     return Ran(seconds) if answer.right else Ran(seconds, f"wrong result: {answer}")
+
+
+def reported_seconds(line: str) -> float | None:
+    """What the last line of a job tells, if it is such a line."""
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return None
+    return float(told["seconds"]) if isinstance(told, dict) and "seconds" in told else None

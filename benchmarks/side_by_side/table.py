@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
 from side_by_side.contestants import JOBS, JSON, PENSTOCK, STATELESS, contestant
-from side_by_side.ratios import GOALS, Figure, Figures, ratio, verdict
+from side_by_side.ratios import GOALS, NOT_RUN, Figure, Figures, ratio, verdict
 from side_by_side.recovery import Recovered
 
 _CEILING = "bytewax"
@@ -27,7 +27,9 @@ def ratios_table(results: Mapping[str, Figures]) -> str:
 
 
 def _cell(name: str, job: str, figures: Figures, notes: list[str]) -> str:
-    figure = figures.get(name, Figure(trouble="not run"))
+    figure = figures.get(name, Figure(trouble=NOT_RUN))
+    if figure.trouble == NOT_RUN:
+        return NOT_RUN
     if figure.rate is None:
         shown = "none" if figure.trouble and job in contestant(name).lacks else "failed"
         return shown + _mark(notes, f"{contestant(name).shown}: {figure.trouble}")
@@ -55,8 +57,8 @@ def recovery_table(recovered: Mapping[str, Sequence[Recovered]]) -> str:
     for name, each in recovered.items():
         trouble = next((one.trouble for one in each if one.trouble is not None), None)
         if trouble is not None or not each:
-            mark = _mark(notes, f"{contestant(name).shown}: {trouble or 'not run'}")
-            lines.append(_line([contestant(name).shown, f"failed{mark}", *[""] * (len(heads) - 2)]))
+            said = NOT_RUN if trouble is None else f"failed{_mark(notes, f'{contestant(name).shown}: {trouble}')}"
+            lines.append(_line([contestant(name).shown, said, *[""] * (len(heads) - 2)]))
             continue
         lines.append(_line([
             contestant(name).shown, _seconds(one.silent_seconds for one in each),

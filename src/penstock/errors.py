@@ -7,7 +7,10 @@
     ├── OperatorError             the user's own code raised, hung, or returned the wrong shape
     ├── DeliveryError             an epoch could not be delivered as promised
     ├── CoordinationError         the coordinator is missing, lost, or held by another
-    └── MachineError         this machine cannot run Penstock: no Java, too old a Java
+    ├── ConsoleError              the console cannot do what it was asked
+    │   ├── BundleError           the files of a topology cannot be sent or taken
+    │   └── CommandRefused        a command that makes no sense as things are
+    └── MachineError              this machine cannot run Penstock: no Java, too old a Java
 """
 
 from __future__ import annotations
@@ -43,6 +46,22 @@ class DeliveryError(PenstockError):
 
 class CoordinationError(PenstockError):
     """The coordinator is missing, lost, or held by another run."""
+
+
+class ConsoleError(PenstockError):
+    """The console cannot do what it was asked."""
+
+
+class BundleError(ConsoleError):
+    """The files of a topology cannot be sent or taken."""
+
+
+class CommandRefused(ConsoleError):
+    """A command that makes no sense as things are; `missing` when it is for something that is not there."""
+
+    def __init__(self, message: str, missing: bool = False) -> None:
+        super().__init__(message)
+        self.missing = missing
 
 
 class MachineError(PenstockError):

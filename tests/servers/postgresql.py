@@ -102,6 +102,8 @@ class PostgresServer:
             self._process.wait()
             self._process = None
             wait_until(lambda: not any(map(_is_alive, children)), _START_SECONDS)
+            # One that was started between the list and the blow has the port open for as long as it lives.
+            wait_until(lambda: not _takes_connections(self.port), _START_SECONDS)
 
     def stop_immediately(self) -> None:
         """`pg_ctl stop -m immediate`: it drops everything and recovers at the next start."""
@@ -148,6 +150,14 @@ def running_postgresql() -> Iterator[PostgresServer]:
             server.kill()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _takes_connections(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except ConnectionRefusedError:
+        return False
+    return True
 
 
 def _free_port() -> int:

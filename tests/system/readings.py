@@ -33,6 +33,18 @@ sinks:
   counts: {from: counts, file: out/counts.jsonl}
 """
 
+TICKS = """\
+topology: readings
+epoch: {interval: 200ms}
+sources:
+  ticks: {generator: {id: sequence, key: "choice(a, b, c)"}, rate: 50}
+operators:
+  counted: {from: ticks, count: key}
+sinks:
+  counts: {from: counted, file: out/counts.jsonl}
+"""
+"""A stream without end."""
+
 
 def readings(first: int = 0, rows: int = EPOCHS * ROWS_IN_EPOCH) -> str:
     lines = (f"{n},{SENSORS[n % 3]}\n" for n in range(first, first + rows))

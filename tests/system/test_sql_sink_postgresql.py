@@ -6,9 +6,10 @@ import datetime
 import json
 import math
 import threading
+import time
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -434,6 +435,45 @@ def test_a_lock_of_somebody_else_is_waited_for_only_so_long(tmp_path: Path, data
             sink.commit(0, staged)
     sink.commit(0, staged)
     assert rows_in(sink) == some_rows(0, 1)
+
+
+@pytest.mark.parametrize("copying", [False, True], ids=["between statements", "within a copy"])
+def test_a_sibling_that_fell_silent_inside_its_commit_is_not_waited_for(
+    tmp_path: Path, database: str, copying: bool
+) -> None:
+    sink = opened(tmp_path, database, patience=PATIENCE_SECONDS)
+    staged = [stage(sink, some_rows(0, 1))]
+    with closing(psycopg.connect(database, application_name="penstock reach")) as frozen:
+        frozen.execute("CREATE TEMPORARY TABLE incoming (id int)")
+        frozen.execute("SELECT * FROM penstock_epochs FOR UPDATE")
+        with ExitStack() as within:
+            if copying:
+                within.enter_context(suppress(psycopg.OperationalError))
+                within.enter_context(frozen.cursor().copy("COPY incoming FROM STDIN"))
+            began = time.monotonic()
+            sink.commit(0, staged)
+            assert time.monotonic() - began < PATIENCE_SECONDS / 2
+    assert rows_in(sink) == some_rows(0, 1)
+
+
+def test_a_sibling_that_is_at_work_is_waited_for(tmp_path: Path, database: str) -> None:
+    sink = opened(tmp_path, database, patience=1.5)
+    staged = [stage(sink, some_rows(0, 1))]
+    over = threading.Event()
+    with psycopg.connect(database, application_name="penstock reach") as busy:
+        busy.execute("SELECT * FROM penstock_epochs FOR UPDATE")
+
+        def work() -> None:
+            while not over.is_set():
+                busy.execute("SELECT pg_sleep(0.05)")
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        with pytest.raises(ConnectorError, match="lock timeout"):
+            sink.commit(0, staged)
+        over.set()
+        thread.join(PATIENCE_SECONDS)
+        assert busy.execute("SELECT 1").fetchone() == (1,)
 
 
 def test_a_stream_is_enriched_from_a_table_as_it_is_now(tmp_path: Path, database: str) -> None:

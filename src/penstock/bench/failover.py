@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -71,6 +72,12 @@ class Measured:
     ages: tuple[tuple[float, float], ...] = field(repr=False, default=())
     """How old the newest delivered epoch was, by seconds after the first kill."""
 
+    @classmethod
+    def from_json(cls, text: str) -> Measured:
+        fields = json.loads(text)
+        gaps = {name: tuple(fields[name]) for name in ("kill_gaps", "freeze_gaps")}
+        return cls(**{**fields, **gaps, "ages": tuple((moment, age) for moment, age in fields["ages"])})
+
     @property
     def hidden(self) -> bool:
         """Whether no gap was longer than the longest one without a blow, and one interval."""
@@ -82,9 +89,10 @@ Command = Callable[[Path], Sequence[str]]
 """The command that runs the topology in a file, with a supervisor."""
 
 
-def measure_failover(settings: FailoverSettings, command: Command, folder: Path, tell: Tell) -> list[Measured]:
-    """Measure each number of replicas in turn; raises DeliveryError when a run fails."""
-    return [_measured(number, settings, command, folder / str(number), tell) for number in settings.replicas]
+def measure_failover(settings: FailoverSettings, command: Command, folder: Path, tell: Tell) -> Iterator[Measured]:
+    """Measure each number of replicas in turn, as they are asked for; raises DeliveryError when a run fails."""
+    for number in settings.replicas:
+        yield _measured(number, settings, command, folder / str(number), tell)
 
 
 def _measured(number: int, settings: FailoverSettings, command: Command, folder: Path, tell: Tell) -> Measured:

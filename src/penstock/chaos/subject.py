@@ -86,6 +86,9 @@ def prepare(topology: Topology, sets: Mapping[str, str], kills: int, replicas: i
     wanted = wanted_epochs(kills) if replicas == 1 else _EPOCHS_PER_RECOVERY * (blows + 1)
     own = {key: value for key, value in _own_sets(topology, most, wanted).items() if key not in sets}
     chosen = {**own, **sets}
+    if replicas > 1:
+        # What the user sets is the pace of the replicas; the undisturbed run need not be as slow.
+        chosen["epoch.interval"] = "0"
     epochs = max(1, -(-most // int(own.get("epoch.max_tuples", topology.epoch_tuples))))
     notes = []
     if epochs <= kills:

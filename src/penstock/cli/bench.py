@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.bench_console import console
 from penstock.cli.bench_failover import failover
 from penstock.cli.bench_page import FigureTable, MarkdownOption, write_section
 from penstock.cli.bench_paper import paper
@@ -27,6 +28,7 @@ app = typer.Typer()
 app.command()(failover)
 app.command()(paper)
 app.command()(scaling)
+app.command()(console)
 
 _COLUMNS = ("workload", "tuples/s", "p50", "p95", "p99", "CPU s/M", "peak MB")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -34,7 +33,14 @@ def failover(
         Path | None, typer.Option(metavar="FILE", help="Draw how old the output is, over time, across a kill.")
     ] = None,
     markdown: MarkdownOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All that was measured, as a JSON object.")] = False,
+    beside: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What an earlier run gave with `--json`, for the same table: it need not "
+                     "all be measured at once."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="All that was measured, one JSON object for each number of replicas.")
+    ] = False,
 ) -> None:
     """Kill and freeze replicas in a steady stream, and see whether the output pauses.
 
@@ -45,25 +51,28 @@ def failover(
     `tuples/s` what goes through without a pace; in brackets, how many times that of one replica.
 
     It takes long: a replica that was killed is waited for until it has caught up. On a machine without cores to spare
-    that may take minutes; begin with `--kills 1 --replicas 1,2`.
+    that may take minutes; begin with `--kills 1 --replicas 1,2`. Tables and pictures are written after each number of
+    replicas: who stops it keeps what is done.
     """
-    from penstock.bench.failover import FailoverSettings, measure_failover
+    from penstock.bench.failover import FailoverSettings, Measured, measure_failover
 
     settings = FailoverSettings(kills, tuple(numbers_in("--replicas", replicas)), steady, interval)
 
     def command(file: Path) -> list[str]:
         return [*PENSTOCK, "run", str(file), "--supervised", "--json"]
 
-    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, busy("measuring") as at_work:
-        found = measure_failover(settings, command, Path(folder), at_work.say)
-    if svg is not None:
-        svg.write_text(_chart(found), encoding="utf-8")
     again = f"penstock bench failover --kills {kills} --interval {interval:g}"
-    if markdown is not None:
-        write_section(markdown, "failover", table_of(found).as_markdown(again))
-    if as_json:
-        sys.stdout.write(json.dumps([asdict(one) for one in found]) + "\n")
-    else:
+    found = [] if beside is None else [Measured.from_json(line) for line in beside.read_text().splitlines()]
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, busy("measuring") as at_work:
+        for one in measure_failover(settings, command, Path(folder), at_work.say):
+            found = sorted([*found, one], key=lambda each: each.replicas)
+            if svg is not None:
+                svg.write_text(_chart(found), encoding="utf-8")
+            if markdown is not None:
+                write_section(markdown, "failover", table_of(found).as_markdown(again))
+            if as_json:
+                print(json.dumps(asdict(one)), flush=True)
+    if not as_json:
         out.print(table_of(found).on_screen())
 
 

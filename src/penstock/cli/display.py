@@ -25,6 +25,7 @@ from penstock.replication.views import ReplicaView
 from penstock.runtime.progress import Snapshot
 from penstock.runtime.run import Outcome
 from penstock.runtime.tally import Line
+from penstock.topology.logged_tuples import logged_stream, tuple_line
 from penstock.topology.model import Topology
 
 FIRST_EPOCH = "first epoch"
@@ -35,6 +36,9 @@ class Display(AbstractContextManager["Display"], Protocol):
 
     def say(self, what: str) -> None:
         """Something is being done that has no progress yet."""
+
+    def log(self, line: str) -> None:
+        """A line of the log: a command that is carried out, or a tuple that was emitted."""
 
     def look(self, snapshot: Snapshot) -> None:
         """The progress now; called many times a second."""
@@ -72,6 +76,9 @@ class LiveDisplay:
         self._what = what
         self._live.update(_Waiting(what, self._began))
 
+    def log(self, line: str) -> None:
+        err.print(line, markup=False, highlight=False, soft_wrap=True)
+
     def look(self, snapshot: Snapshot) -> None:
         if snapshot.epoch == 0:
             if self._what != FIRST_EPOCH:
@@ -80,7 +87,10 @@ class LiveDisplay:
             self._live.update(self._table(snapshot))
 
     def rows(self, rows: EpochRows) -> None:
-        out.print(as_rich_table(rows))
+        if logged_stream(rows.sink) is None:
+            out.print(as_rich_table(rows))
+        for line in logged_lines(rows):
+            self.log(line)
 
     def replicas(self, views: list[ReplicaView]) -> None:
         self._views = views
@@ -143,14 +153,20 @@ class PlainDisplay:
     def say(self, what: str) -> None:
         _line(f"{what} …")
 
+    def log(self, line: str) -> None:
+        _line(line)
+
     def look(self, snapshot: Snapshot) -> None:
         if snapshot.epoch and self._rates.due():
             _line(self._summary(snapshot))
 
     def rows(self, rows: EpochRows) -> None:
-        for row in rows_of(rows.rows):
-            sys.stdout.write(as_json_line(row))
-        sys.stdout.flush()
+        if logged_stream(rows.sink) is None:
+            for row in rows_of(rows.rows):
+                sys.stdout.write(as_json_line(row))
+            sys.stdout.flush()
+        for line in logged_lines(rows):
+            self.log(line)
 
     def replicas(self, views: list[ReplicaView]) -> None:
         # Without how far behind, which changes all the time.
@@ -195,12 +211,17 @@ class JsonDisplay:
     def say(self, what: str) -> None:
         _json({"event": "phase", "phase": what})
 
+    def log(self, line: str) -> None:
+        _json({"event": "log", "line": line})
+
     def look(self, snapshot: Snapshot) -> None:
         if snapshot.epoch and self._rates.due():
             self._progress("progress", snapshot)
 
     def rows(self, rows: EpochRows) -> None:
-        for row in rows_of(rows.rows):
+        for line in logged_lines(rows):
+            self.log(line)
+        for row in rows_of(rows.rows) if logged_stream(rows.sink) is None else ():
             _json({"event": "row", "sink": rows.sink, "epoch": rows.epoch, "row": json.loads(as_json_line(row))})
 
     def replicas(self, views: list[ReplicaView]) -> None:
@@ -220,6 +241,7 @@ class JsonDisplay:
                 "epoch": snapshot.epoch,
                 "lag": snapshot.backlog,
                 "seconds": round(snapshot.seconds, 3),
+                "epoch_ms": round(snapshot.last_epoch_ms, 1),
                 "tuples": tuples,
                 "delivered": snapshot.delivered,
                 "malformed": snapshot.malformed,
@@ -231,6 +253,12 @@ class JsonDisplay:
                 **more,
             }
         )
+
+
+def logged_lines(rows: EpochRows) -> list[str]:
+    """Lines of the log, for the tuples of a stream of which all are logged."""
+    stream = logged_stream(rows.sink)
+    return [] if stream is None else [tuple_line(stream, row) for row in rows_of(rows.rows)]
 
 
 class Rates:

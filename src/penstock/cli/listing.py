@@ -1,4 +1,4 @@
-"""`penstock list`: what can be written in a topology."""
+"""`penstock kinds`: what can be written in a topology."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import typer
 
 from penstock.cli.screen import fail, show_problems
 from penstock.topology.loading import find_topology_file, load_topology
+from penstock.topology.logged_tuples import with_logged_tuples
 from penstock.topology.model import Topology
 from penstock.topology.problems import Problem
 
@@ -73,4 +74,4 @@ def load(file: Path | None, sets: Sequence[str] | None = None, quiet: bool = Fal
         show_problems(problems)
     if errors or topology is None:
         sys.exit(2)
-    return topology
+    return with_logged_tuples(topology)

@@ -15,8 +15,11 @@ from penstock.cli.bench import app as bench
 from penstock.cli.chaos import chaos
 from penstock.cli.checkpoint import checkpoint
 from penstock.cli.convert import convert
+from penstock.cli.crash import crash
 from penstock.cli.epochs import epochs
+from penstock.cli.freeze import freeze, unfreeze
 from penstock.cli.init import init
+from penstock.cli.interval import interval
 from penstock.cli.listing import list_kinds
 from penstock.cli.plan import plan
 from penstock.cli.rescale import rescale
@@ -25,10 +28,16 @@ from penstock.cli.restore import restore
 from penstock.cli.run import run
 from penstock.cli.schema import schema
 from penstock.cli.screen import fail
+from penstock.cli.script import script
 from penstock.cli.state import state
 from penstock.cli.status import status
+from penstock.cli.stop import kill, stop
 from penstock.cli.stopping import INTERRUPTED
+from penstock.cli.submit import submit
 from penstock.cli.test import test
+from penstock.cli.token import app as token
+from penstock.cli.topologies import events, list_topologies, logs, remove, start
+from penstock.cli.up import master, supervisor, up
 from penstock.cli.validate import validate
 from penstock.errors import PenstockError, TopologyError
 
@@ -46,7 +55,14 @@ app.command()(validate)
 app.command()(plan)
 app.command()(test)
 app.command()(status)
+app.command()(stop)
+app.command()(kill)
 app.command()(restart)
+app.command()(freeze)
+app.command()(unfreeze)
+app.command()(interval)
+app.command()(crash)
+app.command()(script)
 app.command()(chaos)
 app.add_typer(bench, name="bench")
 app.command()(epochs)
@@ -55,9 +71,19 @@ app.command()(backup)
 app.command()(restore)
 app.command()(rescale)
 app.command()(state)
+app.command()(up)
+app.command()(submit)
+app.command("list")(list_topologies)
+app.command()(events)
+app.command()(logs)
+app.command()(start)
+app.command()(remove)
+app.command()(master)
+app.command()(supervisor)
+app.add_typer(token, name="token")
 app.command()(init)
 app.command()(convert)
-app.command("list")(list_kinds)
+app.command("kinds")(list_kinds)
 app.command()(schema)
 
 

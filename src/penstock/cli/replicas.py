@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.cli.display import choose_display, how_it_ended
 from penstock.cli.loading import topology_path
+from penstock.cli.scripted import scripted
 from penstock.cli.stopping import stopping_on_signals
 from penstock.connectors.shown_rows import ShownRows
 from penstock.control.replica_process import end_with_owner
@@ -37,8 +38,13 @@ def supervise(topology: Topology, settings: RunSettings, command: Sequence[str],
     home = StateFolder.of(topology, settings.state)
     supervisor = Supervisor(topology, ReplicaPlace(home), command, settings.coordinator, settings.scratch)
     plan = rewrite(build_plan(topology))
-    with choose_display(topology, functools.partial(tally, plan), as_json) as display:
+    address = home.coordinator_for(topology, settings.coordinator)
+    with (
+        choose_display(topology, functools.partial(tally, plan), as_json) as display,
+        scripted(topology, address, display.log) as script,
+    ):
         reached = supervisor.start(settings.fresh, display.say)
+        script.hold()
         if reached:
             display.say(f"going on after epoch {reached}")
         rows = ShownRows(topology, home.path, from_now_on=reached > 0)
@@ -52,8 +58,10 @@ def supervise(topology: Topology, settings: RunSettings, command: Sequence[str],
                 display.look(last)
                 rows.look(last.epoch, display.rows)
 
+        script.begin()
         with stopping_on_signals(supervisor.stop, display.say):
             ended = supervisor.watch(look)
+        script.end()
         rows.look(last.epoch, display.rows)
         display.end(last, how_it_ended(Outcome(ended, last)))
 

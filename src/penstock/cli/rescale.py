@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.busy import busy
+from penstock.cli.console_options import AtOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies
@@ -23,6 +24,8 @@ def rescale(
     memory: Annotated[str, typer.Option(help="Memory of Spark's driver.")] = "1g",
     state: StateOption = None,
     coordinator: CoordinatorOption = None,
+    at: AtOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Divide what a stateful operator remembers over more or fewer instances, by its keys.
 
@@ -36,6 +39,9 @@ def rescale(
     operator, equals, number = wanted.partition("=")
     if not equals or not number.lstrip("-").isdigit():
         fail(f"'{wanted}': write OPERATOR=N, for example counts=4", 2)
+    if (name := at_console(file)) is not None:
+        give(name, "rescale", at, token, operator=operator, instances=int(number))
+        return
     topology = load(file, sets, quiet=True)
     from penstock.control.rolling import Rolling
     from penstock.replication.replica import ReplicaPlace, opened_roster

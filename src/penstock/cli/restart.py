@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.busy import busy
+from penstock.cli.console_options import AtOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies
@@ -19,6 +20,8 @@ def restart(
     as_json: Annotated[bool, typer.Option("--json", help="What was done, as a JSON object.")] = False,
     state: StateOption = None,
     coordinator: CoordinatorOption = None,
+    at: AtOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Restart the replicas of a running topology one at a time, with the file and the code as they are now.
 
@@ -29,6 +32,9 @@ def restart(
     Exit code 0: all replicas are safe again. 1: one did not come up, and the others go on as they were. 2: the
     topology is wrong, or has no replicas.
     """
+    if (name := at_console(file)) is not None:
+        give(name, "restart", at, token)
+        return
     topology = load(file, sets, quiet=True)
     if topology.replicas < 2:
         fail(f"topology '{topology.name}' has no replicas: stop `penstock run` with Ctrl-C, and give it again", 2)

@@ -59,6 +59,7 @@ def run(
     topology = load(file, sets, quiet=as_json)
     from penstock.cli.display import choose_display, how_it_ended
     from penstock.cli.replicas import replica_command, run_one_replica, supervise
+    from penstock.cli.scripted import scripted
     from penstock.replication.sibling import go_on_without_replicas
     from penstock.runtime.run import Run, RunSettings
     from penstock.runtime.tally import tally
@@ -82,15 +83,20 @@ def run(
         return
     running = Run(topology, settings)
     if running.state.replicas():
-        address = running.state.coordinator_for(topology, coordinator)
-        go_on_without_replicas(running.state, topology.name, address)
-    with choose_display(topology, functools.partial(tally, running.plan), as_json) as display:
+        go_on_without_replicas(running.state, topology.name, running.state.coordinator_for(topology, coordinator))
+    address = running.state.coordinator_for(topology, coordinator)
+    with (
+        choose_display(topology, functools.partial(tally, running.plan), as_json) as display,
+        scripted(topology, address, display.log) as script,
+    ):
         try:
-            running.start(say=display.say, show=display.rows)
+            running.start(say=display.say, show=display.rows, before_query=script.hold)
         except KeyboardInterrupt:
             fail("interrupted before it began; the same command starts again", INTERRUPTED)
         if running.resumed_from:
             display.say(f"going on after epoch {running.resumed_from}")
+        script.begin()
         with stopping_on_signals(running.stop, display.say):
             outcome = running.wait(display.look)
+        script.end()
         display.end(outcome.progress, how_it_ended(outcome))

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.screen import fail
 from penstock.topology.model import Topology
 
 if TYPE_CHECKING:
+    from penstock.control.running import Running
     from penstock.runtime.state_folder import StateFolder
 
 _PAUSE_SECONDS = 0.02
@@ -45,3 +47,15 @@ def settled_state(topology: Topology, state: Path | None) -> StateFolder:
         else:
             time.sleep(_PAUSE_SECONDS)
     return folder
+
+
+def running_topology(topology: Topology, state: Path | None, coordinator: str | None) -> Running:
+    """What runs of the topology; ends the command where nothing does."""
+    from penstock.control.running import find_running
+    from penstock.replication.replica import ReplicaPlace
+    from penstock.runtime.state_folder import StateFolder
+
+    running = find_running(topology, ReplicaPlace(StateFolder.of(topology, state)), coordinator)
+    if not running.is_anything:
+        fail(f"topology '{topology.name}' does not run", 1)
+    return running

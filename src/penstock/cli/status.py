@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from penstock.cli.console_options import AtOption, TokenOption, at_console, client, meant_as_name
 from penstock.cli.loading import File, Sets, load
 from penstock.cli.screen import out
 from penstock.cli.state_place import CoordinatorOption, StateOption
@@ -26,11 +27,17 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     state: StateOption = None,
     coordinator: CoordinatorOption = None,
+    at: AtOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Show whether a topology runs, how far it is, and how its replicas are.
 
-    With `replicas: 2`, `2/2 safe` means that either may fail now and nobody notices.
+    With `replicas: 2`, `2/2 safe` means that either may fail now and nobody notices. In place of a file, the name of a
+    topology of a console.
     """
+    if (name := at_console(file)) is not None:
+        _status_at_console(name, at, token, as_json)
+        return
     topology = load(file, sets, quiet=True)
     from penstock.replication.replica import ReplicaPlace, opened_roster
     from penstock.replication.views import safety_of, views_of
@@ -48,6 +55,25 @@ def status(
                                "replicas": [asdict(view) for view in views]}))
         return
     typer.echo(f"{topology.name}: {how}" + (f", epoch {reached}" if reached else ""))
+    if views:
+        out.print(replica_table(views))
+
+
+def _status_at_console(name: str, at: str | None, token: str | None, as_json: bool) -> None:
+    from penstock.replication.lifecycle import Phase
+    from penstock.replication.views import ReplicaView
+
+    with meant_as_name(name):
+        found = client(at, token).get(f"/api/topologies/{name}")
+    views = [ReplicaView(**{**view, "phase": Phase(view["phase"])}) for view in found["replicas"]]
+    how = ", ".join(word for word in (found["how"], found["safety"]) if word)
+    if as_json:
+        typer.echo(json.dumps({"topology": name, "status": how, "epoch": found["epoch"],
+                               "replicas": [asdict(view) for view in views]}))  # fmt: skip
+        return
+    typer.echo(f"{name}: {how}" + (f", epoch {found['epoch']}" if found["epoch"] else ""))
+    if found["why"]:
+        typer.echo(found["why"])
     if views:
         out.print(replica_table(views))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -13,14 +14,18 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from penstock.connectors.sql_address import SQLITE
-from penstock.connectors.sql_faults import explain, is_transient
+from penstock.connectors.sql_faults import explain, is_transient, lock_was_held
+from penstock.connectors.sql_silent import end_silent_siblings
 from penstock.connectors.sql_target import Target
+from penstock.coordination.sqlite_waiting import LOOK_SECONDS, wait_for_writers
 from penstock.errors import ConnectorError
 
 Result = TypeVar("Result")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _CONNECT_SECONDS = 5
+_LOCK_SECONDS = 1.0
+"""How long a commit waits for a lock before it looks whether the sibling that holds it has fallen silent."""
 
 
 class Database:
@@ -54,9 +59,15 @@ class Database:
         while True:
             try:
                 with self.engine.begin() as connection:
+                    if connection.dialect.name != SQLITE:
+                        milliseconds = int(min(self._patience, _LOCK_SECONDS) * 1000)
+                        connection.exec_driver_sql(f"SET LOCAL lock_timeout TO {max(milliseconds, 1)}")
                     return work(connection)
             except self._errors as error:
                 self.forget()
+                if lock_was_held(error):
+                    with suppress(*self._errors):
+                        end_silent_siblings(self.engine)
                 said = explain(error, self._url)
                 if not is_transient(error):
                     raise ConnectorError(f"{self._shown}: epoch {epoch} could not be written: {said}") from None
@@ -107,7 +118,7 @@ def _engine(target: Target) -> Engine:
     if url.get_backend_name() == SQLITE:
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": target.patience})
         event.listen(engine, "connect", _leave_transactions_to_us)
-        event.listen(engine, "begin", _begin_as_a_writer)
+        event.listen(engine, "begin", _writer(Path(url.database or ""), target.patience))
         return engine
     milliseconds = int(max(target.patience, 1) * 1000)
     wanted = {"connect_timeout": _CONNECT_SECONDS, "keepalives_idle": 5, "keepalives_interval": 5,
@@ -131,6 +142,12 @@ def _leave_transactions_to_us(connection: Any, _: object) -> None:
     connection.isolation_level = None
 
 
-def _begin_as_a_writer(connection: Connection) -> None:
-    # A transaction that reads first and writes later cannot wait for another writer: it fails at once.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+def _writer(file: Path, patience: float) -> Callable[[Connection], None]:
+    def begin(connection: Connection) -> None:
+        own: Any = connection.connection.driver_connection
+        own.execute(f"PRAGMA busy_timeout={int(min(patience, LOOK_SECONDS) * 1000)}")
+        # A transaction that reads first and writes later cannot wait for another writer: it fails at once.
+        wait_for_writers(file, patience, lambda: own.execute("BEGIN IMMEDIATE"))
+        own.execute(f"PRAGMA busy_timeout={int(patience * 1000)}")
+
+    return begin

@@ -10,7 +10,8 @@ from penstock.connectors.sql_address import without_secrets
 
 _TRANSIENT_CLASSES = ("08", "53", "57P")
 """SQLSTATE: connection, resources (too many connections, disk full), shut down or starting."""
-_TRANSIENT_STATES = ("40001", "40P01", "55P03")
+_LOCK_NOT_AVAILABLE = "55P03"
+_TRANSIENT_STATES = ("40001", "40P01", _LOCK_NOT_AVAILABLE)
 """Serialization failure, deadlock, lock not available."""
 
 _ADVICE = (
@@ -52,6 +53,11 @@ def is_transient(error: BaseException) -> bool:
     if state is None:
         return any(base.__name__ in ("OperationalError", "InterfaceError") for base in type(cause).__mro__)
     return state.startswith(_TRANSIENT_CLASSES) or state in _TRANSIENT_STATES
+
+
+def lock_was_held(error: BaseException) -> bool:
+    """Whether PostgreSQL gave up waiting for a lock that somebody else holds."""
+    return getattr(cause_of(error), "sqlstate", None) == _LOCK_NOT_AVAILABLE
 
 
 def explain(error: BaseException, url: str) -> str:

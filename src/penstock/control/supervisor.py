@@ -21,11 +21,12 @@ from penstock.control.priority import can_be_raised, lowered, raise_session
 from penstock.control.replica_process import ReplicaProcess
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
+from penstock.epochs.orders import Orders
 from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide, phase_of
 from penstock.replication.placement import choose_cell
 from penstock.replication.replica import ReplicaPlace, log_of
-from penstock.replication.roster import ENDED, FAILED, Roster, Told
+from penstock.replication.roster import ENDED, FAILED, FROZEN, Roster, Told
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView
 from penstock.runtime.swap import settle
@@ -86,6 +87,7 @@ class Supervisor:
             self._resources.callback(coordinator.close)
             self._roster = Roster(coordinator)
             self._log = EpochLog(coordinator)
+            self._orders = Orders(coordinator)
             running = self._roster.members()
             if not running:
                 self._make_ready(fresh)
@@ -162,6 +164,7 @@ class Supervisor:
             home.forget_replicas()
         if anew or restored.forget:
             self._log.clear()
+            self._orders.forget()
         self._log.imported(restored.epochs)
         self._log.only_replicas(str(number) for number in range(1, self.topology.replicas + 1))
         self._roster.forget()
@@ -254,7 +257,9 @@ class Supervisor:
             slot.told = told
             if told.epoch > sight.epoch:
                 sight = replace(sight, epoch=told.epoch, moved=now)
-            sight = replace(sight, ended=told.how == ENDED)
+            thawed = sight.frozen and told.how != FROZEN
+            sight = replace(sight, ended=told.how == ENDED, frozen=told.how == FROZEN,
+                            moved=now if thawed else sight.moved)
         if sight.alive and not alive and not sight.ended:
             sight = self._fallen(slot, sight)
         slot.sight = replace(sight, alive=alive)

@@ -55,6 +55,9 @@ class Coordinator(Protocol):
     def list(self, prefix: str) -> list[str]:
         """The keys that begin with `prefix`, in order."""
 
+    def entries(self, prefix: str) -> dict[str, str]:
+        """As `list`, each key with what it holds. They need not be of one moment."""
+
     def delete(self, key: str) -> None:
         """Remove a key; nothing happens if it is not there."""
 

@@ -98,6 +98,10 @@ class MemoryCoordinator:
         with self._entries() as entries:
             return sorted(key for key in entries if key.startswith(prefix))
 
+    def entries(self, prefix: str) -> dict[str, str]:
+        with self._entries() as entries:
+            return {key: entries[key].value for key in sorted(entries) if key.startswith(prefix)}
+
     def delete(self, key: str) -> None:
         with self._entries() as entries:
             if entries.pop(key, None) is not None:

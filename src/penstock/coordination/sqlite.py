@@ -98,6 +98,13 @@ class SqliteCoordinator:
                 keys = _keys(connection, prefix)
             return [key for key, _ in keys]
 
+    def entries(self, prefix: str) -> dict[str, str]:
+        with self._connection() as connection:
+            rows = _rows(connection, prefix)
+            if any(session is not None for _, _, session in rows) and end_dead_sessions(connection):
+                rows = _rows(connection, prefix)
+            return {key: value for key, value, _ in rows}
+
     def delete(self, key: str) -> None:
         with self._connection() as connection:
             connection.execute("DELETE FROM entry WHERE key = ?", (key,))
@@ -174,3 +181,12 @@ def _keys(connection: sqlite3.Connection, prefix: str) -> list[tuple[str, bool]]
         (prefix, prefix + LAST_CHARACTER),
     )
     return [(str(key), bool(ephemeral)) for key, ephemeral in rows]
+
+
+def _rows(connection: sqlite3.Connection, prefix: str) -> list[tuple[str, str, str | None]]:
+    """The entries under a prefix, each with the session that it goes with, if any."""
+    rows = connection.execute(
+        "SELECT key, value, session FROM entry WHERE key >= ? AND key < ? ORDER BY key",
+        (prefix, prefix + LAST_CHARACTER),
+    )
+    return [(str(key), str(value), session) for key, value, session in rows]

@@ -8,6 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from penstock.coordination.sqlite_waiting import LOOK_SECONDS, wait_for_writers
 
 _VERSION = 1
 """Kept in the file; 0 is a file that is new, or from before sessions."""
@@ -49,8 +52,10 @@ class SqliteFile:
     def _open(self, make: bool) -> sqlite3.Connection:
         address = f"{self._path.as_uri()}?mode={'rwc' if make else 'rw'}"
         connection = sqlite3.connect(
-            address, uri=True, timeout=self._wait_seconds, isolation_level=None, check_same_thread=False
-        )
+            address, uri=True, timeout=min(self._wait_seconds, LOOK_SECONDS), isolation_level=None,
+            check_same_thread=False, factory=_PatientConnection,
+        )  # fmt: skip
+        connection.file, connection.wait_seconds = self._path, self._wait_seconds
         try:
             self._prepare(connection)
         except BaseException:
@@ -75,6 +80,16 @@ class SqliteFile:
             with transaction(connection):
                 if _version(connection) < _VERSION:
                     _make_tables(connection)
+
+
+class _PatientConnection(sqlite3.Connection):
+    """Waits for other writers, but not for one that was stopped."""
+
+    file: Path
+    wait_seconds: float
+
+    def execute(self, *statement: Any) -> sqlite3.Cursor:
+        return wait_for_writers(self.file, self.wait_seconds, lambda: sqlite3.Connection.execute(self, *statement))
 
 
 @contextmanager

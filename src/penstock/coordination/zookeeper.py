@@ -102,6 +102,10 @@ class ZookeeperCoordinator:
             if (key := folder + leaf_of_node(node)).startswith(prefix)
         )
 
+    def entries(self, prefix: str) -> dict[str, str]:
+        found = ((key, self.get(key)) for key in self.list(prefix))
+        return {key: value for key, value in found if value is not None}
+
     def delete(self, key: str) -> None:
         with suppress(NoNodeError):
             self._connection.ask(lambda client: client.delete_async(self._path(key)))

@@ -23,6 +23,7 @@ class Phase(StrEnum):
     STARTING = "starting"
     RECOVERING = "recovering"
     SAFE = "safe"
+    FROZEN = "frozen"
     PARKED = "parked"
     ENDED = "ended"
 
@@ -49,6 +50,8 @@ class Sight:
     ended: bool = False
     """It has come to the end of the input."""
     parked: bool = False
+    frozen: bool = False
+    """It was ordered to begin no further epoch."""
     epoch: int = 0
     """The last epoch it has done; 0 since its start none."""
     started: float = 0.0
@@ -75,6 +78,8 @@ def phase_of(sight: Sight, head: Head) -> Phase:
         return Phase.PARKED
     if not sight.alive:
         return Phase.DOWN
+    if sight.frozen:
+        return Phase.FROZEN
     if not sight.epoch:
         return Phase.STARTING
     return Phase.SAFE if head.epoch - sight.epoch <= SAFE_BEHIND else Phase.RECOVERING
@@ -88,6 +93,8 @@ def decide(sight: Sight, head: Head, now: float) -> Action:
         return Action.PARK if sight.failures >= MOST_FAILURES else Action.START
     if sight.seen and not sight.registered:
         return Action.KILL
+    if sight.frozen:
+        return Action.NOTHING
     if not sight.epoch:
         return Action.KILL if now - sight.started > START_PATIENCE_SECONDS else Action.NOTHING
     return Action.KILL if _is_stuck(sight, head, now) else Action.NOTHING

@@ -18,7 +18,7 @@ from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import CoordinationError, TopologyError
 from penstock.replication.catching_up import CatchingUp
-from penstock.replication.roster import ENDED, FAILED, STOPPED, Member, NameTaken, Roster, Told
+from penstock.replication.roster import ENDED, FAILED, FROZEN, RUNNING, STOPPED, Member, NameTaken, Roster, Told
 from penstock.replication.sibling import WORTH_COPYING, begin_from_sibling
 from penstock.replication.version import version_of
 from penstock.runtime.progress import Snapshot
@@ -166,10 +166,14 @@ class Replica:
         if now - self._told_at < _SECONDS_BETWEEN_WORDS:
             return
         self._told_at = now
-        self._catch_up_again(now, snapshot.epoch)
+        frozen = self.run.is_frozen
+        if not frozen:
+            self._catch_up_again(now, snapshot.epoch)
         self._compare()
-        told = Told(self._member.run, snapshot.epoch, self.run.first, progress=asdict(snapshot))
-        if self._told is None or (told.epoch, told.first) != (self._told.epoch, self._told.first):
+        how = FROZEN if frozen else RUNNING
+        told = Told(self._member.run, snapshot.epoch, self.run.first, how, progress=asdict(snapshot))
+        before = self._told
+        if before is None or (told.epoch, told.first, told.how) != (before.epoch, before.first, before.how):
             with contextlib.suppress(CoordinationError):
                 self._roster.tell(self.name, told)
                 self._told = told

@@ -18,7 +18,7 @@ _DIGESTS = "digests/"
 _DIVERGENCE = "divergence"
 _DIGESTS_KEPT = 100
 
-RUNNING, ENDED, STOPPED, FAILED = "running", "ended", "stopped", "failed"
+RUNNING, FROZEN, ENDED, STOPPED, FAILED = "running", "frozen", "ended", "stopped", "failed"
 
 
 @dataclass(frozen=True)
@@ -130,5 +130,5 @@ class Roster:
             self._coordinator.delete(key)
 
     def _entries(self, prefix: str) -> dict[str, Any]:
-        found = {key.removeprefix(prefix): self._coordinator.get(key) for key in self._coordinator.list(prefix)}
-        return {name: json.loads(text) for name, text in found.items() if text is not None}
+        found = self._coordinator.entries(prefix)
+        return {key.removeprefix(prefix): json.loads(text) for key, text in found.items()}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from penstock.replication.lifecycle import SAFE_BEHIND, Head, Phase, Sight, phase_of, safety
-from penstock.replication.roster import ENDED, FAILED, Member, Told
+from penstock.replication.roster import ENDED, FAILED, FROZEN, Member, Told
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ def _view(name: str, member: Member | None, told: Told | None, head: Head) -> Re
     current = told if told is not None and (member is None or told.run == member.run) else None
     epoch = current.epoch if current is not None else 0
     ended = current is not None and current.how == ENDED
-    phase = phase_of(Sight(alive=member is not None, epoch=epoch, ended=ended), head)
+    frozen = current is not None and current.how == FROZEN
+    phase = phase_of(Sight(alive=member is not None, epoch=epoch, ended=ended, frozen=frozen), head)
     why = current.why if current is not None and current.how == FAILED else ""
     return ReplicaView(
         name, member.cell if member else "–", phase, epoch, head.epoch - epoch if epoch else 0,

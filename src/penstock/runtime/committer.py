@@ -26,6 +26,7 @@ from penstock.epochs.moments import Moment, reach
 from penstock.epochs.record import EpochRecord
 from penstock.errors import CoordinationError
 from penstock.runtime.checkpoint import newest_epoch
+from penstock.runtime.gate import Gate
 from penstock.runtime.progress import Progress
 from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.tuple_failures import Letter, TupleFailures
@@ -60,6 +61,8 @@ class Committer:
     """Its name among its siblings; None when it has none."""
     committed: Callable[[EpochRecord], None] = lambda _: None
     """Called when an epoch is delivered."""
+    gate: Gate = field(default_factory=Gate)
+    """No epoch begins while it is closed."""
     first: int = 0
     """How many epochs it was the first of its siblings to deliver."""
     last_batch: int = -1
@@ -81,6 +84,7 @@ class Committer:
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Run the epoch (one Spark job), then commit it at every sink."""
         try:
+            self.gate.pass_through()
             with self._turn:
                 if self._retired:
                     raise CoordinationError("the query is being stopped: this epoch is left to the next one")

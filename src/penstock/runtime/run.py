@@ -22,13 +22,16 @@ from penstock.connectors.registry import sink_connector
 from penstock.connectors.shown_rows import shown_sink
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
+from penstock.epochs.orders import FIRST, Orders
 from penstock.epochs.record import EpochRecord
+from penstock.errors import CoordinationError
 from penstock.plan.graph import Plan, build_plan
 from penstock.plan.output_mode import output_mode
 from penstock.plan.rewrites import rewrite
 from penstock.runtime import checkpoint, compatibility
 from penstock.runtime.committer import ALONE, Committer
 from penstock.runtime.epoch_query import EpochQuery, make_sources
+from penstock.runtime.gate import Gate
 from penstock.runtime.instances import instances
 from penstock.runtime.live_rescale import LiveRescale
 from penstock.runtime.metrics import OperatorCounts
@@ -59,6 +62,9 @@ __all__ = ["Outcome", "Run", "RunSettings", "run_topology"]
 
 _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 0.05
+_ORDERS_SECONDS = 0.1
+"""How often a run looks what is wanted of it."""
+_FROZEN = "frozen; `penstock unfreeze` lets it go on"
 _MOST_REWINDS = 3
 """How many epochs a run goes back when their state cannot be read, before it asks the user."""
 
@@ -81,6 +87,8 @@ class Run:
         self._resources = contextlib.ExitStack()
         """What must be let go of at the end, last taken first."""
         self._stopping = False
+        self._gate = Gate()
+        self._heeded = 0.0
         self._rewinds = 0
         self._first_before = 0
         """What the queries before a rescale were first to deliver."""
@@ -150,6 +158,7 @@ class Run:
         ship_code(spark, self.topology)
         say("planning")
         self.progress.begin()
+        self._heed_orders()
         self._query = self._start_query(spark)
 
     def explain(self, spark: SparkSession | None = None) -> str:
@@ -195,7 +204,8 @@ class Run:
         """Until the input ends, `stop` is called, or something fails; `look` sees the progress."""
         try:
             while not self._over():
-                self.progress.waits_for(self._signals.why_away())
+                self._heed_orders()
+                self.progress.waits_for(self._signals.why_away() or (_FROZEN if self._gate.is_closed else None))
                 look(self.progress.snapshot())
             if self.settings.metrics:
                 self._counts.settle(self._committer.last_batch)
@@ -220,6 +230,12 @@ class Run:
         """Cut no further epoch; `wait` returns when the one in flight is committed."""
         self._stopping = True
         self._signals.want_stop()
+        self._gate.open_for_good()
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it was ordered to begin no further epoch."""
+        return self._gate.is_closed
 
     # -- before ---------------------------------------------------------------------------------
 
@@ -236,9 +252,11 @@ class Run:
         coordinator = open_coordinator(self._coordinator_address())
         self._resources.callback(coordinator.close)
         self._log = EpochLog(coordinator)
+        self._orders = Orders(coordinator)
         restored = self.state.to_restore()
         if anew or restored.forget:
             self._log.clear()
+            self._orders.forget()
         self._log.imported(restored.epochs)
         if self.settings.replica is None:
             self._log.only_replicas([ALONE])
@@ -324,6 +342,7 @@ class Run:
             self._failures,
             self.settings.replica,
             self.on_commit,
+            self._gate,
         )
         writer = rows.writeStream.foreachBatch(self._committer)
         # How often to look; how often an epoch is cut is decided where it is cut, the same for all replicas.
@@ -335,6 +354,16 @@ class Run:
             .trigger(processingTime=f"{int(look * 1000)} milliseconds")
             .start()
         )
+
+    def _heed_orders(self) -> None:
+        """Look what is wanted of it; while nobody can say, all stays as it is."""
+        now = time.monotonic()
+        if now - self._heeded > _ORDERS_SECONDS:
+            self._heeded = now
+            with contextlib.suppress(CoordinationError):
+                # Also one that is only watched has a name, which nobody knows.
+                name = self.settings.replica if self.topology.replicas > 1 else None
+                self._gate.hold(bool(self._orders.frozen(name or FIRST)))
 
     def _over(self) -> bool:
         """Wait a moment; True when there is nothing more to wait for. Raises what went wrong."""
@@ -410,6 +439,8 @@ class Run:
         """Stop the query; the next one has an id of its own, whatever readers have left."""
         if self.settings.metrics:
             self._counts.settle(self._committer.last_batch)
+        # The committer has retired: what waits there fails, and is left to the next query.
+        self._gate.hold(closed=False)
         self._query.stop()
         self._listening.close()
         self._first_before += self._committer.first
@@ -435,6 +466,7 @@ class Run:
         return (self.state.checkpoint / "commits" / str(batch_id)).exists()
 
     def _shut_down(self) -> None:
+        self._gate.open_for_good()
         # A JVM that is gone has nothing left to stop.
         with contextlib.suppress(Py4JError, ConnectionError):
             self._query.stop()

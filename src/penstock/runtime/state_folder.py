@@ -131,6 +131,13 @@ class StateFolder:
         except FileNotFoundError:
             return Committed()
 
+    def committed_at(self) -> float:
+        """When that was written, in seconds since 1970; 0 when nothing was."""
+        try:
+            return (self.path / "committed").stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+
     def record(self, committed: Committed) -> None:
         self.write_whole("committed", json.dumps(committed.__dict__))
 
@@ -220,11 +227,16 @@ def _lives(holder: str) -> bool:
 
 
 def is_alive(process: int) -> bool:
-    """Whether there is a process of that number on this machine."""
+    """Whether a process of that number runs on this machine: one that has ended does not, also while its parent has
+    not asked how."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return True
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return True
+    return status.rpartition(")")[2].split()[0] not in ("Z", "X")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +19,6 @@ from pyspark.sql.datasource import InputPartition
 from penstock.connectors.base import Slice
 from penstock.spark.epoch_source import FORMAT, EpochPartition, EpochReader, ReadSettings
 from penstock.spark.numbering import TIMESTAMP
-from penstock.spark.rounds import Rounds
 
 _END_OF_TIME_MS = 253_370_764_800_000
 """The year 9999."""
@@ -54,10 +52,9 @@ class ClockReader(EpochReader):
     """Goes from epoch to epoch like the reader of a source."""
 
     def __init__(self, settings: ReadSettings, clock: ClockSettings) -> None:
-        self._settings = settings
+        # It cuts epochs as the reader of any source does.
+        super().__init__(settings, settings.sources[0].name)
         self._clock = clock
-        self._rounds = Rounds(Path(settings.state), settings.run)
-        self._read_ahead: list[pa.RecordBatch] | None = None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         told = self._told(end)

@@ -199,15 +199,26 @@ class _Runner:
         function = self._bound(self._code)
         port = self._operator.emits[0][0]
         output: list[Emitted] = []
-        for row, tup in enumerate(rows_of(batch, self._stage.columns)):
-            self._current = tup
+        rows = enumerate(rows_of(batch, self._stage.columns))
+        row, tup = 0, None
+
+        def call(row: int, tup: Any) -> list[Emitted]:
+            return [(port, row, emitted) for emitted in many(function(tup))]
+
+        # Entered anew after each tuple that fails: what is done for every tuple is as little as can be.
+        while True:
             try:
-                output.extend([(port, row, emitted) for emitted in many(function(tup))])
+                for row, tup in rows:
+                    self._done = row
+                    returned = function(tup)
+                    if type(returned) is tuple:
+                        output.append((port, row, returned))
+                    else:
+                        output += [(port, row, emitted) for emitted in many(returned)]
+                return output
             except BaseException as error:
-                again = partial(lambda row, tup: [(port, row, emitted) for emitted in many(function(tup))], row, tup)
-                output.extend(self._after(error, row, again))
-            self._done += 1
-        return output
+                self._current = tup
+                output += self._after(error, row, partial(call, row, tup))
 
     def _run_bolt(self, batch: pa.RecordBatch) -> list[Emitted]:
         output: list[Emitted] = []

@@ -34,15 +34,12 @@ def batches_of(output: Sequence[Emitted], emits: Emits, sequences: Sequence[int]
     With several ports a batch has a struct column for every port.
     """
     for number, (port, schema) in enumerate(emits):
-        chosen = [(row, values) for name, row, values in output if name == port]
+        chosen = output if len(emits) == 1 else [item for item in output if item[0] == port]
         if not chosen:
             continue
-        rows = [_values(values, schema.names) for _, values in chosen]
-        columns = [
-            _column(field.name, field.type, [row[index] for row in rows], rows)
-            for index, field in enumerate(schema.fields)
-        ]
-        numbers = pa.array([sequences[row] for row, _ in chosen], pa.int64())
+        _, rows, emitted = zip(*chosen, strict=True)
+        columns = _columns(emitted, schema)
+        numbers = pa.array([sequences[row] for row in rows], pa.int64())
         if len(emits) == 1:
             yield pa.RecordBatch.from_arrays([*columns, numbers], names=[*schema.names, SEQUENCE])
         else:
@@ -118,6 +115,18 @@ def checked_batch(part: Any, schema: Schema, first: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=[*schema.names, SEQUENCE])
 
 
+def _columns(emitted: Sequence[Any], schema: Schema) -> list[pa.Array]:
+    """The columns of emitted tuples; raises Misfit."""
+    rows: Sequence[Any] = emitted
+    plain = all(issubclass(kind, (tuple, list)) for kind in set(map(type, emitted)))
+    if not plain or set(map(len, emitted)) != {len(schema.fields)}:
+        rows = [_values(each, schema.names) for each in emitted]
+    return [
+        _column(field.name, field.type, values, rows)
+        for field, values in zip(schema.fields, zip(*rows, strict=True), strict=True)
+    ]
+
+
 def _values(emitted: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
     try:
         return as_values(emitted, names)
@@ -125,7 +134,7 @@ def _values(emitted: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
         raise Misfit(f"emitted {emitted!r}, which does not fit: {error}") from error
 
 
-def _column(name: str, type_name: str, values: list[Any], rows: list[tuple[Any, ...]]) -> pa.Array:
+def _column(name: str, type_name: str, values: Sequence[Any], rows: Sequence[Any]) -> pa.Array:
     kind = arrow_type(type_name)
     try:
         return pa.array(values, kind)
@@ -135,8 +144,8 @@ def _column(name: str, type_name: str, values: list[Any], rows: list[tuple[Any, 
                 pa.array([value], kind)
             except _DOES_NOT_FIT as error:
                 raise Misfit(
-                    f"emitted {row!r}, but column '{name}' is {type_name} and {value!r} is {type(value).__name__}: "
-                    f"{error}"
+                    f"emitted {tuple(row)!r}, but column '{name}' is {type_name} and {value!r} is "
+                    f"{type(value).__name__}: {error}"
                 ) from error
         raise
 

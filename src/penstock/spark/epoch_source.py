@@ -24,10 +24,12 @@ from pyspark.sql.types import StructType
 from penstock.connectors.base import Place, Slice, SourceConnector
 from penstock.connectors.lookup_tables import enrichment_from_json, lookup_table
 from penstock.connectors.registry import source_connector
+from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.cutter import cut_next_epoch
 from penstock.epochs.log import EpochLog
 from penstock.epochs.moments import Moment, reach
+from penstock.epochs.orders import Orders
 from penstock.epochs.postponed import replays_in
 from penstock.epochs.record import EpochRecord
 from penstock.epochs.sequence import Anchor
@@ -52,6 +54,8 @@ FORMAT = "penstock"
 SMALL_EPOCH_TUPLES = 20_000
 _SMALL_EPOCH_BYTES = 8 << 20
 _PAUSE_SECONDS = 0.2
+_ORDERS_SECONDS = 0.25
+"""How often a reader looks whether somebody wants another interval."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +178,8 @@ class EpochReader(_SimpleStreamReaderWrapper):
         self._read_ahead: list[pa.RecordBatch] | None = None
         self._seen = 0, 0.0
         """The last epoch, and when this reader saw it first."""
+        self._wanted = -_ORDERS_SECONDS, 0.0
+        """When it last looked for another interval, and the interval."""
 
     # -- on the driver --------------------------------------------------------------------------
 
@@ -306,13 +312,22 @@ class EpochReader(_SimpleStreamReaderWrapper):
         return self._log.propose(proposal)
 
     def _is_too_soon(self, start: Mapping[str, Any], now: int) -> bool:
-        if not self._settings.interval_ms or not start["epoch"]:
+        interval = self._interval_ms()
+        if not interval or not start["epoch"]:
             return False
         if self._seen[0] != start["epoch"]:
             self._seen = start["epoch"], time.monotonic()
         # Also where the clock has jumped back.
         waited: float = max(now - start["time_ms"], (time.monotonic() - self._seen[1]) * 1000)
-        return waited < self._settings.interval_ms
+        return waited < interval
+
+    def _interval_ms(self) -> float:
+        """Between two epochs: as the topology says, unless somebody wants another one."""
+        now = time.monotonic()
+        if now - self._wanted[0] > _ORDERS_SECONDS:
+            wanted = self._orders.interval()
+            self._wanted = now, self._settings.interval_ms if wanted is None else wanted * 1000
+        return self._wanted[1]
 
     @cached_property
     def _connectors(self) -> dict[str, SourceConnector]:
@@ -330,8 +345,16 @@ class EpochReader(_SimpleStreamReaderWrapper):
         return Ticks(self._settings.ticks)
 
     @cached_property
+    def _coordinator(self) -> Coordinator:
+        return open_coordinator(self._settings.coordinator)
+
+    @cached_property
     def _log(self) -> EpochLog:
-        return EpochLog(open_coordinator(self._settings.coordinator))
+        return EpochLog(self._coordinator)
+
+    @cached_property
+    def _orders(self) -> Orders:
+        return Orders(self._coordinator)
 
     @cached_property
     def _signals(self) -> Signals:

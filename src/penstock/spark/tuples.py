@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -25,8 +25,8 @@ def tuple_class(names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
         def __repr__(self) -> str:
             return "(" + ", ".join(f"{name}={self[name]!r}" for name in names) + ")"
 
-    make: Callable[[Iterable[Any]], Any] = Tuple._make
-    return make
+    # Tuple._make would also count the values, of every tuple.
+    return partial(tuple.__new__, Tuple)
 
 
 def rows_of(batch: pa.RecordBatch, names: tuple[str, ...]) -> Iterator[Any]:

@@ -28,6 +28,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from functools import cache
 from importlib import import_module
@@ -43,6 +44,9 @@ _PRELOADED = (
     "pyspark.sql.streaming.python_streaming_source_runner",
     "penstock.spark.daemon",
 )
+
+_PREFIX = "penstock-zygote-"
+_LEFTOVER_SECONDS = 24 * 3600.0
 
 _LAUNCHER = """\
 #!/bin/sh
@@ -74,6 +78,18 @@ class Closable(Protocol):
     def close(self) -> None: ...
 
 
+def clear_leftovers() -> None:
+    """Remove what runs that were killed have left: folders a day old whose socket nobody listens to."""
+    try:
+        bound = {line.rpartition(" ")[2] for line in Path("/proc/net/unix").read_text().splitlines()}
+    except OSError:
+        return
+    for address in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/socket"):
+        with contextlib.suppress(OSError):
+            if str(address) not in bound and address.stat().st_mtime < time.time() - _LEFTOVER_SECONDS:
+                shutil.rmtree(address.parent, ignore_errors=True)
+
+
 @cache
 def zygote_launcher() -> str:
     """The path of a stand-in for this Python whose processes are forked from a zygote, started now if need be.
@@ -81,7 +97,8 @@ def zygote_launcher() -> str:
     The zygote is a new process, not a fork of this one: what is open here (a database, a lock, a thread in the
     middle of something) must not live on in Spark's workers. It gets ready while the JVM starts.
     """
-    folder = Path(tempfile.mkdtemp(prefix="penstock-zygote-"))
+    clear_leftovers()
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     address = str(folder / "socket")
     listener = socket.socket(socket.AF_UNIX)

@@ -1,6 +1,6 @@
 """What can be written in a topology: the kinds of sources, operators and sinks, and their options.
 
-The catalogue is data. `penstock list`, `penstock schema`, the reference pages and the checks for
+The catalogue is data. `penstock kinds`, `penstock schema`, the reference pages and the checks for
 unknown keys are all made from it, so nothing is typed twice.
 """
 

@@ -16,7 +16,7 @@ from penstock.topology.catalogue import (
     operator_kinds,
 )
 from penstock.topology.durations import PATTERN as DURATION_PATTERN
-from penstock.topology.model import LOCAL, ON_DIVERGENCE, Delivery, EpochSettings, OnError, RouteKind, Topology
+from penstock.topology.model import CHAOS, LOCAL, ON_DIVERGENCE, Delivery, EpochSettings, OnError, RouteKind, Topology
 from penstock.topology.on_error import PATTERN as ON_ERROR_PATTERN
 from penstock.topology.values import CUSTOM, LOGGING, ON_MALFORMED, needs_argument
 
@@ -92,6 +92,7 @@ def json_schema(catalogue: Catalogue) -> Json:
                       "description": "The failure domains for replicas: `local`, Spark masters, or `any`."},
             "on_divergence": _choice(ON_DIVERGENCE, "What to do when replicas give different output.",
                                      ON_DIVERGENCE[0]),
+            "chaos": _choice(CHAOS, "Whether `penstock crash` may kill replicas.", CHAOS[0]),
             "logging": _choice(LOGGING, "`full` logs every tuple emitted.", LOGGING[0]),
             "commands": {**_TEXTS, "minItems": 0, "description": "Commands such as `Freeze OP2 1`."},
             "tests": _TESTS,

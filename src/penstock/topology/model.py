@@ -41,7 +41,7 @@ def nowhere() -> Any:
 
 
 def option(doc: str, default: Any = None, **metadata: Any) -> Any:
-    """A field that users set by its name; `doc` is what `penstock list` and the schema say of it."""
+    """A field that users set by its name; `doc` is what `penstock kinds` and the schema say of it."""
     return field(default=default, kw_only=True, metadata={"doc": doc, **metadata})
 
 
@@ -49,6 +49,7 @@ LOCAL = "local"
 """The cell that is this machine."""
 ANY_CELL = "any"
 ON_DIVERGENCE = ("warn", "stop")
+CHAOS = ("refused", "allowed")
 
 
 class Delivery(StrEnum):
@@ -363,6 +364,8 @@ class Topology:
     """The failure domains that replicas are put in, no two in one; `any` alone: wherever there is room."""
     on_divergence: str = "warn"
     """What to do when replicas give different output for the same epoch: `warn` or `stop`."""
+    chaos: str = "refused"
+    """Whether `penstock crash` may kill its replicas: `refused` or `allowed`."""
     folder: Path = field(default=Path(), compare=False)
     """Paths and code are found relative to this."""
     where: Location = nowhere()

@@ -7,7 +7,17 @@ from dataclasses import fields, replace
 
 from penstock.errors import TopologyError
 from penstock.topology.environment import Outside
-from penstock.topology.model import ON_DIVERGENCE, Delivery, FrozenOptions, Location, Operator, Sink, Source, Topology
+from penstock.topology.model import (
+    CHAOS,
+    ON_DIVERGENCE,
+    Delivery,
+    FrozenOptions,
+    Location,
+    Operator,
+    Sink,
+    Source,
+    Topology,
+)
 from penstock.topology.problems import Problem, suggest
 from penstock.topology.values import (
     LOGGING,
@@ -46,6 +56,7 @@ _SETTINGS: dict[str, Callable[[Topology, Outside], Topology]] = {
     "replicas": lambda topology, value: replace(topology, replicas=to_integer(value)),
     "cells": lambda topology, value: replace(topology, cells=to_cells(value)),
     "on_divergence": lambda topology, value: replace(topology, on_divergence=to_choice(value, ON_DIVERGENCE)),
+    "chaos": lambda topology, value: replace(topology, chaos=to_choice(value, CHAOS)),
     "ack_timeout": lambda topology, value: replace(topology, ack_timeout=to_seconds(value)),
 }
 

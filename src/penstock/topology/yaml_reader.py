@@ -21,6 +21,7 @@ from penstock.errors import TopologyError
 from penstock.topology.catalogue import Catalogue, Kind, Role, describe_operator
 from penstock.topology.input_ports import Inputs, to_inputs
 from penstock.topology.model import (
+    CHAOS,
     ON_DIVERGENCE,
     OPERATOR_KINDS,
     Case,
@@ -61,7 +62,7 @@ from penstock.topology.values import (
 from penstock.topology.yaml_nodes import Entry, NodeReader, compose, location
 
 TOP_LEVEL = ("topology", "delivery", "sources", "operators", "sinks", "epoch", "dead_letters", "acking",
-             "ack_timeout", "replicas", "cells", "on_divergence", "logging", "commands", "tests")
+             "ack_timeout", "replicas", "cells", "on_divergence", "chaos", "logging", "commands", "tests")
 SOURCE_KEYS = ("schema", "on_malformed")
 """What every source takes, whatever its kind."""
 SINK_KEYS = ("from",)
@@ -131,6 +132,7 @@ class _TopologyReader(NodeReader):
             cells=self._value(entries, "cells", to_cells, Topology.cells),
             on_divergence=self._value(entries, "on_divergence", lambda value: to_choice(value, ON_DIVERGENCE),
                                       Topology.on_divergence),
+            chaos=self._value(entries, "chaos", lambda value: to_choice(value, CHAOS), Topology.chaos),
             logging=self._value(entries, "logging", lambda value: to_choice(value, LOGGING), LOGGING[0]),
             commands=self._commands(entries.get("commands")),
             tests=self._tests(entries.get("tests")),

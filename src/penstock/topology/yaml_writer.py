@@ -75,6 +75,8 @@ def write_topology(topology: Topology, comment: str = "") -> str:
         lines.append(f"cells: {flow(topology.cells[0] if len(topology.cells) == 1 else topology.cells)}")
     if topology.on_divergence != Topology.on_divergence:
         lines.append(f"on_divergence: {topology.on_divergence}")
+    if topology.chaos != Topology.chaos:
+        lines.append(f"chaos: {topology.chaos}")
     if topology.logging != "light":
         lines.append(f"logging: {topology.logging}")
     lines += _section("sources", {source.name: _source(source) for source in topology.sources})

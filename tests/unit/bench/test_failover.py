@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 import pytest
 
 from penstock.bench.failover import FailoverSettings, Measured, ages, blows, gaps_around
@@ -37,3 +40,7 @@ def test_costs_are_also_told_as_a_ratio_to_one_replica() -> None:
     assert "| 2 | 0.60 s | 0.70 s, at most 0.70 s | 0.70 s, at most 0.70 s | no | 110 ms (×1.10) | " in lines[-1]
     assert "| 1.00 (×2.00) | 500,000 (×0.50) |" in lines[-1]
     assert "×" not in lines[-2]
+
+def test_what_was_measured_can_be_taken_up_by_a_later_run() -> None:
+    measured = Measured(2, 0.5, 0.7, (0.6, 0.8), (0.7,), 0.1, 0.9, 1000.0, ((0.0, 0.5), (1.0, 0.6)))
+    assert Measured.from_json(json.dumps(asdict(measured))) == measured

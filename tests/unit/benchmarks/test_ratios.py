@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from side_by_side.ratios import GOALS, Figure, Goal, figure_of, ratio, verdict
-from side_by_side.runs import Ran, telling_line
+from side_by_side.runs import Ran
 
 
 def test_a_figure_is_the_median_of_the_runs() -> None:
@@ -54,10 +54,3 @@ def test_a_goal_may_compare_two_jobs_of_our_own() -> None:
 @pytest.mark.parametrize("goal", GOALS)
 def test_a_goal_of_which_nothing_is_known_is_not_measured(goal: Goal) -> None:
     assert str(verdict(goal, {})).endswith("not measured")
-
-
-def test_the_reason_of_a_failure_is_the_cause_and_not_where_in_the_code() -> None:
-    said = "WARN of something\nTraceback (most recent call last):\n  File x\nValueError: no such table\n\tat Foo.java\n"
-
-    assert telling_line(said) == "ValueError: no such table"
-    assert telling_line("") == "it said nothing"

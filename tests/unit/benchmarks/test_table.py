@@ -26,6 +26,13 @@ def test_what_a_peer_does_not_have_is_not_a_failure() -> None:
     assert "| none [1] |" in ratios_table({"batch-function": {"penstock": Figure(1e6), "bytewax": lacking}})
 
 
+def test_whoever_had_no_turn_yet_has_not_failed() -> None:
+    shown = ratios_table({"json": {"penstock": Figure(50e6), "pathway": Figure(trouble="not run")}})
+
+    assert "| 50.0 MB/s | not run | 3 × every peer: not measured |" in shown
+    assert "| Pathway 0.33.0 | not run |" in recovery_table({"pathway": []})
+
+
 def test_the_ceiling_is_named_as_such() -> None:
     shown = ratios_table({"stateless": {"penstock": Figure(1e6), "bytewax": Figure(6e6)}})
 

@@ -57,9 +57,13 @@ def test_with_replicas_the_stream_lasts_until_each_is_replaced(folder: Path) -> 
     assert subject.replicas.paced(10**6, 8.0).interval == 0.2
     assert "replicas=2" in paced.sets
     assert not any(item.startswith("replicas") for item in subject.sets)
-    chosen = prepare(topology(folder), {"epoch.interval": "300ms"}, kills=5, replicas=2).replicas
-    assert chosen is not None
-    assert chosen.paced(100, 8.0).interval == 0.3
+
+
+def test_the_interval_of_the_user_is_that_of_the_replicas_and_not_of_the_undisturbed_run(folder: Path) -> None:
+    subject = prepare(topology(folder), {"epoch.interval": "300ms"}, kills=5, replicas=2)
+    assert subject.replicas is not None
+    assert subject.replicas.paced(100, 8.0).interval == 0.3
+    assert "epoch.interval=0" in subject.sets
 
 
 def test_what_the_user_sets_wins(folder: Path) -> None:

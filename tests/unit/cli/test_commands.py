@@ -115,14 +115,14 @@ def test_a_dadstorm_file_becomes_yaml(tmp_path: Path) -> None:
 
 
 def test_every_kind_is_listed_and_one_can_be_asked_for(project: Path) -> None:
-    everything = penstock("list").stdout
+    everything = penstock("kinds").stdout
     for name in ("file", "generator", "spout", "filter", "custom", "console", "memory"):
         assert name in everything
-    one = penstock("list", "explode").stdout
+    one = penstock("kinds", "explode").stdout
     assert "explode" in one
     assert "generator" not in one
-    assert penstock("list", "exploed").exit_code == 2
-    assert {kind["role"] for kind in json.loads(penstock("list", "--json").stdout)} == {"source", "operator", "sink"}
+    assert penstock("kinds", "exploed").exit_code == 2
+    assert {kind["role"] for kind in json.loads(penstock("kinds", "--json").stdout)} == {"source", "operator", "sink"}
 
 
 def test_the_schema_is_json(project: Path) -> None:

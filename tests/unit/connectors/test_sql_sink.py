@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime
 import os
 import pickle
+import signal
 import sqlite3
 import threading
 from contextlib import closing
@@ -14,8 +15,11 @@ import pytest
 
 from penstock.connectors.base import EVERY_GUARANTEE, Place, SinkConnector, Staged
 from penstock.connectors.sql_sink import SqlSink
+from penstock.coordination.sqlite_waiting import stopped_writers
 from penstock.errors import ConnectorError, TopologyError
 
+from ...stopped_writer import writer
+from ...waiting import wait_until
 from .sink_conformance import Rows, SinkConformance, batch_for, some_rows, stage
 
 URL = "sqlite:///out/reach.db"
@@ -254,6 +258,18 @@ def test_a_database_that_another_program_holds_is_waited_for_only_so_long(tmp_pa
         with pytest.raises(ConnectorError, match="database is locked: another program holds it for writing"):
             sink.commit(0, staged)
     sink.commit(0, staged)
+    assert rows_in(sink) == some_rows(0, 1)
+
+
+def test_a_replica_that_was_stopped_inside_a_commit_is_not_waited_for(tmp_path: Path) -> None:
+    sink = opened(tmp_path, patience=60)
+    staged = [stage(sink, some_rows(0, 1))]
+    file = tmp_path / "out/reach.db"
+    with writer(file, "--replica", "1") as frozen:
+        os.kill(frozen.pid, signal.SIGSTOP)
+        wait_until(lambda: stopped_writers(file) == {frozen.pid})
+        sink.commit(0, staged)
+        assert frozen.wait(10) == -signal.SIGKILL
     assert rows_in(sink) == some_rows(0, 1)
 
 

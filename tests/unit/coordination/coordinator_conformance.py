@@ -114,6 +114,13 @@ class CoordinatorConformance:
         assert coordinator.list("epochs/3") == []
         assert len(coordinator.list("")) == 6
 
+    def test_entries_are_keys_with_what_they_hold(self, coordinator: Coordinator) -> None:
+        for key, value in (("b/2", "two"), ("b/1", "one"), ("c", "three")):
+            coordinator.put(key, value)
+        coordinator.create_ephemeral("b/3", "while I live")
+        assert list(coordinator.entries("b/").items()) == [("b/1", "one"), ("b/2", "two"), ("b/3", "while I live")]
+        assert coordinator.entries("d") == {}
+
     def test_any_text_can_be_a_key(self, coordinator: Coordinator) -> None:
         plain = ["a", "a/", "a//b", "begin", "/begin", "/", "//", ".", "..", "./.", "%", "%%", "a%2Fb"]
         keys = sorted([*plain, "jürgen/ü ☃", "a b/c?d=e&f", "'\";", "…/…", "100_%/x"])

@@ -27,6 +27,14 @@ def test_a_healthy_replica_is_left_alone() -> None:
     assert phase_of(HEALTHY, HEAD) is Phase.SAFE
 
 
+def test_one_that_is_frozen_by_order_is_left_alone_however_far_behind() -> None:
+    frozen = replace(HEALTHY, frozen=True, epoch=1, moved=0.0)
+    assert decide(frozen, HEAD, NOW) is Action.NOTHING
+    assert phase_of(frozen, HEAD) is Phase.FROZEN
+    assert decide(replace(frozen, registered=False), HEAD, NOW) is Action.KILL
+    assert decide(replace(frozen, alive=False), HEAD, NOW) is Action.START
+
+
 def test_one_that_is_gone_is_started_at_once() -> None:
     gone = replace(HEALTHY, alive=False, registered=False)
     assert decide(gone, HEAD, NOW) is Action.START

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import CoordinationError
-from penstock.runtime.state_folder import Committed, StateFolder
+from penstock.runtime.state_folder import Committed, StateFolder, is_alive
+
+from ...waiting import wait_until
 
 
 def test_what_was_committed_is_remembered(tmp_path: Path) -> None:
@@ -48,3 +51,11 @@ def test_a_place_that_cannot_hold_state_is_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CoordinationError, match="cannot be used for state"):
         StateFolder(tmp_path / "file" / "state").held().__enter__()
+
+
+def test_a_process_that_has_ended_is_not_alive_even_if_nobody_has_asked() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    wait_until(lambda: not is_alive(ended.pid))
+    assert is_alive(os.getpid())
+    ended.wait()
+    assert not is_alive(ended.pid)

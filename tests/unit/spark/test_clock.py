@@ -8,12 +8,15 @@ from typing import Any
 
 from penstock.spark.clock import ClockReader, ClockSettings
 from penstock.spark.epoch_source import ReadSettings
+from penstock.topology.model import FrozenOptions, Source
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def reader(folder: Path, by_epoch_time: bool = False) -> ClockReader:
-    settings = ReadSettings("t", str(folder), str(folder), "memory:", "run", (), max_tuples=1, parallelism=1)
+    source = Source("a", "rows", FrozenOptions(rows=[]))
+    coordinator = f"sqlite:{folder}/c.sqlite"
+    settings = ReadSettings("t", str(folder), str(folder), coordinator, "run", (source,), 1, 1, interval_ms=500)
     return ClockReader(settings, ClockSettings(("a", "b"), by_epoch_time))
 
 
@@ -46,3 +49,9 @@ def test_the_clock_of_a_window_over_the_time_of_epochs_tells_that_time(tmp_path:
 def test_the_settings_of_a_clock_survive_the_way_to_its_process() -> None:
     settings = ClockSettings(("a", "b"), True)
     assert ClockSettings.from_json(settings.to_json()) == settings
+
+
+def test_a_clock_that_is_asked_first_waits_for_the_interval_as_others_do(tmp_path: Path) -> None:
+    clock = reader(tmp_path)
+    assert clock._is_too_soon({"epoch": 1, "time_ms": 1000}, 1100)
+    assert not clock._is_too_soon({"epoch": 1, "time_ms": 1000}, 1500)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.coordination.opening import open_coordinator
+from penstock.epochs.orders import Orders
 from penstock.spark import epoch_source
 from penstock.spark.epoch_source import EpochReader, ReadSettings
 from penstock.topology.model import FrozenOptions, Source
@@ -37,7 +39,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def reader(folder: Path, interval_ms: int) -> EpochReader:
     source = Source("s", "rows", FrozenOptions(rows=[]))
-    settings = ReadSettings("t", str(folder), str(folder), "memory:", "run", (source,), 10, 1, interval_ms)
+    coordinator = f"sqlite:{folder}/c.sqlite"
+    settings = ReadSettings("t", str(folder), str(folder), coordinator, "run", (source,), 10, 1, interval_ms)
     return EpochReader(ReadSettings.from_json(settings.to_json()), "s")
 
 
@@ -71,3 +74,15 @@ def test_a_clock_that_was_set_back_ten_minutes_holds_nobody_up(tmp_path: Path, c
 
 def test_without_an_interval_nobody_waits(tmp_path: Path, clock: Clock) -> None:
     assert not too_soon(reader(tmp_path, 0), clock, 1, clock.wall)
+
+
+def test_another_interval_is_taken_up_while_it_runs(tmp_path: Path, clock: Clock) -> None:
+    one = reader(tmp_path, 500)
+    orders = Orders(open_coordinator(f"sqlite:{tmp_path}/c.sqlite"))
+    assert not too_soon(one, clock, 3, clock.wall - 1.0)
+    orders.set_interval(2.0)
+    clock.pass_by(0.3)
+    assert too_soon(one, clock, 3, clock.wall - 1.0)
+    orders.set_interval(None)
+    clock.pass_by(0.3)
+    assert not too_soon(one, clock, 3, clock.wall - 1.0)

@@ -9,12 +9,16 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from penstock.spark.zygote import clear_leftovers
 
 from ...waiting import PATIENCE_SECONDS, wait_until
 
@@ -284,3 +288,26 @@ def test_the_launcher_is_removed_when_its_parent_ends_in_peace(tmp_path: Path) -
         assert Path(parent.launcher).exists()
         parent.process.communicate("\n", timeout=PATIENCE_SECONDS)
         assert not Path(parent.launcher).parent.exists()
+
+
+def test_only_what_nobody_uses_any_more_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    long_ago = time.time() - 2 * 24 * 3600
+
+    def left(name: str, when: float) -> Path:
+        folder = tmp_path / f"penstock-zygote-{name}"
+        folder.mkdir()
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(folder / "socket"))
+        os.utime(folder / "socket", (when, when))
+        return folder
+
+    dead, fresh, alive = left("dead", long_ago), left("fresh", time.time()), tmp_path / "penstock-zygote-alive"
+    alive.mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(alive / "socket"))
+        os.utime(alive / "socket", (long_ago, long_ago))
+        clear_leftovers()
+    assert not dead.exists()
+    assert fresh.exists()
+    assert alive.exists()

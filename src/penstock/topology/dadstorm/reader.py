@@ -34,6 +34,7 @@ from penstock.topology.dadstorm.statements import Script, read_script
 from penstock.topology.dadstorm.streams import Wiring, find_columns, find_cycle, string_columns
 from penstock.topology.dadstorm.tokens import Section, Setting, Token
 from penstock.topology.model import (
+    ANY_CELL,
     Command,
     Delivery,
     FrozenOptions,
@@ -44,6 +45,8 @@ from penstock.topology.model import (
 from penstock.topology.model_overrides import override
 from penstock.topology.problems import Problem, suggest
 
+_TO_REPLICAS = ("Crash", "Freeze", "Unfreeze")
+"""The commands that are given to one replica."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -82,7 +85,12 @@ def read_dadstorm_text(text: str, file_name: str, folder: Path) -> tuple[Topolog
         columns = find_columns(wiring, inputs.sources)
         operators, sinks, remarks = lower(wiring, columns, names.choose)
         problems += remarks
+        addressed = any(command.verb in _TO_REPLICAS for command in commands)
         topology = Topology(
+            # Replicas are whole copies of a topology: where commands are given to some, there are so many.
+            replicas=max((one.rep_fact for one in declarations), default=1) if addressed else 1,
+            cells=(ANY_CELL,) if addressed else Topology.cells,
+            chaos="allowed" if any(command.verb == "Crash" for command in commands) else Topology.chaos,
             name=_valid_name(Path(file_name).stem, "topology"),
             delivery=Delivery(_setting(script, Setting.SEMANTICS) or Delivery.EXACTLY_ONCE),
             sources=tuple(replace(source, schema=columns.leaving[source.name]) for source in inputs.sources),

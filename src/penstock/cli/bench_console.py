@@ -1,0 +1,47 @@
+"""`penstock bench console`: what the console costs, and how soon another master takes over."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.cli.bench_page import FigureTable, MarkdownOption, write_section
+from penstock.cli.busy import busy
+from penstock.cli.screen import out
+
+_COLUMNS = ("topologies", "operators each", "of a core", "memory", "page is behind", "takeover")
+
+
+def console(
+    topologies: Annotated[int, typer.Option(min=1, help="How many topologies are watched.")] = 200,
+    operators: Annotated[int, typer.Option(min=1, help="How many operators each has.")] = 10,
+    seconds: Annotated[float, typer.Option(min=5, metavar="SECONDS", help="How long is measured.")] = 30.0,
+    markdown: MarkdownOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What was measured, as a JSON object.")] = False,
+) -> None:
+    """Measure a master that watches many topologies, and kill it while another waits.
+
+    The topologies are made up: one process tells of all of them twice a second, as their supervisors would. `page is
+    behind` is the age of the oldest thing that the API told, at worst; `takeover` is from the `kill -9` of the leading
+    master until the other leads.
+    """
+    from penstock.bench.console import measure_console
+
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, busy("measuring") as at_work:
+        found = measure_console(topologies, operators, seconds, Path(folder), at_work.say)
+    table = FigureTable(_COLUMNS, [[f"{found.topologies:,}", str(found.operators), f"{100 * found.core_share:.1f} %",
+                                    f"{found.megabytes:.0f} MB", f"{found.behind:.2f} s",
+                                    f"{found.takeover:.2f} s"]])  # fmt: skip
+    if markdown is not None:
+        again = f"penstock bench console --topologies {topologies} --seconds {seconds:g}"
+        write_section(markdown, "console", table.as_markdown(again))
+    if as_json:
+        sys.stdout.write(json.dumps(asdict(found)) + "\n")
+    else:
+        out.print(table.on_screen())

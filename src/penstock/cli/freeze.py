@@ -1,0 +1,86 @@
+"""`penstock freeze` and `penstock unfreeze`: have a replica begin no further epoch, and let it go on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from penstock.cli.console_options import AtOption, TokenOption, at_console, give
+from penstock.cli.loading import Sets, load
+from penstock.cli.orders import Replica, named_replicas, opened_orders
+from penstock.cli.screen import fail
+from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies
+from penstock.topology.model import Topology
+from penstock.topology.problems import suggest
+
+Operator = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="An operator of the replica: an epoch passes all of them, so the replica "
+                 "waits until none is frozen."),
+]
+
+
+def freeze(
+    file: Topologies,
+    sets: Sets = None,
+    replica: Replica = None,
+    operator: Operator = None,
+    state: StateOption = None,
+    coordinator: CoordinatorOption = None,
+    at: AtOption = None,
+    token: TokenOption = None,
+) -> None:
+    """Have a replica, or all of them, begin no further epoch until `penstock unfreeze`.
+
+    It stays there and keeps its place: its siblings deliver meanwhile, and it works off what has gathered afterwards.
+    A topology without replicas pauses. The order holds until it is taken back, also for a replica that is started
+    later.
+    """
+    if (name := at_console(file)) is not None:
+        give(name, "freeze", at, token, replica=replica, operator=operator)
+        return
+    topology = load(file, sets, quiet=True)
+    from penstock.epochs.orders import EVERYTHING
+
+    _check(topology, operator)
+    with opened_orders(topology, state, coordinator) as orders:
+        for name in named_replicas(topology, replica):
+            new = orders.freeze(name, operator or EVERYTHING)
+            typer.echo(f"{_who(topology, name, operator)} {'is' if new else 'was'} frozen{'' if new else ' already'}")
+
+
+def unfreeze(
+    file: Topologies,
+    sets: Sets = None,
+    replica: Replica = None,
+    operator: Operator = None,
+    state: StateOption = None,
+    coordinator: CoordinatorOption = None,
+    at: AtOption = None,
+    token: TokenOption = None,
+) -> None:
+    """Let a replica, or all of them, go on; without `--operator`, whatever of it was frozen."""
+    if (name := at_console(file)) is not None:
+        give(name, "unfreeze", at, token, replica=replica, operator=operator)
+        return
+    topology = load(file, sets, quiet=True)
+    from penstock.epochs.orders import EVERYTHING
+
+    _check(topology, operator)
+    with opened_orders(topology, state, coordinator) as orders:
+        for name in named_replicas(topology, replica):
+            was = orders.unfreeze(name, operator or EVERYTHING)
+            typer.echo(f"{_who(topology, name, operator)} {'goes on' if was else 'was not frozen'}")
+
+
+def _check(topology: Topology, operator: str | None) -> None:
+    names = [each.name for each in topology.operators]
+    if operator is not None and operator not in names:
+        hint = suggest(operator, names) or f"there are {', '.join(names) or 'none'}"
+        fail(f"topology '{topology.name}' has no operator '{operator}': {hint}", 2)
+
+
+def _who(topology: Topology, replica: str, operator: str | None) -> str:
+    whole = f"replica {replica}" if topology.replicas > 1 else topology.name
+    return f"{operator} of {whole}" if operator else whole

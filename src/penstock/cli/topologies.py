@@ -1,0 +1,101 @@
+"""`penstock list`, `events`, `logs`, `start` and `remove`: the topologies of a console."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, client, give
+from penstock.cli.screen import out
+
+_LOOK_SECONDS = 1.0
+_COLOURS = {"running": "green", "ended": "green", "failed": "red", "away": "red"}
+_TONES = {"good": "green", "bad": "red"}
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A topology of the console.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")]
+
+
+def list_topologies(
+    at: AtOption = None, token: TokenOption = None, authority: AuthorityOption = None, as_json: AsJson = False
+) -> None:
+    """List the topologies of a console, and how they are."""
+    found: list[dict[str, Any]] = client(at, token, authority).get("/api/topologies")
+    if as_json:
+        for one in found:
+            typer.echo(json.dumps(one))
+        return
+    if not found:
+        typer.echo("no topologies yet: `penstock submit FILE` hands one over")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for column in ("topology", "", "", "epoch", "delivered", "node", ""):
+        table.add_column(column, justify="right" if column in ("epoch", "delivered") else "left")
+    for one in found:
+        table.add_row(one["name"], Text(one["how"], style=_COLOURS.get(one["how"], "yellow")), one["safety"],
+                      f"{one['epoch']:,}", f"{sum(one['delivered'].values()):,}", ", ".join(one["nodes"]),
+                      Text(one["why"].splitlines()[-1] if one["why"] else "", style="dim"))  # fmt: skip
+    out.print(table)
+
+
+def events(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of this topology only.")] = None,
+    last: Annotated[int, typer.Option("--last", min=1, max=500, help="How many.")] = 50,
+    follow: Follow = False,
+    at: AtOption = None,
+    token: TokenOption = None,
+    authority: AuthorityOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what has happened to the topologies of a console."""
+    console, known = client(at, token, authority), 0.0
+    while True:
+        for event in console.get("/api/events", topology=name, last=last):
+            if event["time"] <= known:
+                continue
+            known = event["time"]
+            when = time.strftime("%H:%M:%S", time.localtime(event["time"]))
+            if as_json:
+                typer.echo(json.dumps(event))
+            else:
+                out.print(Text.assemble((when, "dim"), f" {event['topology']}: ",
+                                        (event["words"], _TONES.get(event["tone"], ""))), soft_wrap=True)  # fmt: skip
+        if not follow:
+            return
+        time.sleep(_LOOK_SECONDS)
+
+
+def logs(
+    name: Name,
+    replica: Annotated[str | None, typer.Option("--replica", metavar="N", help="Of this replica.")] = None,
+    follow: Follow = False,
+    at: AtOption = None,
+    token: TokenOption = None,
+    authority: AuthorityOption = None,
+) -> None:
+    """Show the log of a topology of a console, or of one of its replicas."""
+    console, last = client(at, token, authority), ""
+    while True:
+        text = console.text(f"/api/topologies/{name}/log", replica=replica)
+        # The console tells the end of the log: what is new stands behind the last line that was shown.
+        typer.echo(text.rpartition(last)[2] if last else text, nl=False)
+        last = f"{text.rstrip().splitlines()[-1]}\n" if text.strip() else last
+        if not follow:
+            return
+        time.sleep(_LOOK_SECONDS)
+
+
+def start(name: Name, at: AtOption = None, token: TokenOption = None) -> None:
+    """Have a console run a topology again that was stopped."""
+    give(name, "start", at, token)
+
+
+def remove(name: Name, at: AtOption = None, token: TokenOption = None, authority: AuthorityOption = None) -> None:
+    """Have a console forget a topology that does not run; what it has written stays."""
+    typer.echo(client(at, token, authority).remove(name)["said"])

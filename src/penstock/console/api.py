@@ -1,0 +1,302 @@
+"""The console over HTTP: what is told to those who may look, and done for those who may command."""
+
+# No `annotations` from the future: FastAPI reads them, and some are local.
+
+import asyncio
+import contextlib
+import ipaddress
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Header, HTTPException, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from penstock import __version__
+from penstock.console.bundle import MAX_BYTES
+from penstock.console.commands import Command
+from penstock.console.metrics import metrics
+from penstock.console.service import NotLeading, Service
+from penstock.console.tokens import Person, Role, Tokens
+from penstock.console.topology_log import last_lines
+from penstock.errors import BundleError, CommandRefused, CoordinationError, PenstockError
+
+COOKIE = "penstock"
+LOCAL = Person("somebody on this machine", Role.OPERATOR)
+_STREAM_SECONDS = 10.0
+_LOG_BYTES = 200_000
+_BYTES = {"schema": {"type": "string", "format": "binary"}}
+_BUNDLE = {"required": True, "content": {"application/octet-stream": _BYTES}}
+
+TopologyName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
+Key = Annotated[
+    str | None,
+    Header(alias="Idempotency-Key", pattern=r"^[A-Za-z0-9_-]{1,100}$",
+           description="A command with the same key twice is carried out once, and has the same answer."),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who is let in."""
+
+    tokens: Tokens
+    open: bool
+    """Whether everybody may do everything: on loopback, where only this machine's users come."""
+    hosts: frozenset[str]
+    """The names under which the console may be asked; empty: any. Else a page from elsewhere could be given a name
+    that leads here."""
+
+    def person(self, request: Request) -> Person:
+        """Who is asking; raises 401 when nobody knows."""
+        text = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        text = text or request.cookies.get(COOKIE, "")
+        token = self.tokens.check(text) if text else None
+        if token is not None and not token.expired:
+            return Person(token.name, token.role)
+        if self.open and not text:
+            return LOCAL
+        why = "the token has expired" if token is not None else "the token is wrong" if text else "a token is needed"
+        raise HTTPException(401, f"{why}: make one with `penstock token create`", {"WWW-Authenticate": "Bearer"})
+
+
+class Session(BaseModel):
+    """For the page: a token that it keeps."""
+
+    model_config = ConfigDict(extra="forbid")
+    token: Annotated[str, StringConstraints(max_length=200)]
+
+
+def create_app(service: Service, access: Access) -> FastAPI:
+    """The API; the page is added to it by `dashboard.add_page`."""
+    app = FastAPI(title="Penstock", version=__version__, description="The console of Penstock.",
+                  openapi_url="/api/openapi.json", docs_url=None, redoc_url=None)  # fmt: skip
+    _tell_errors(app)
+    _guard(app, access)
+
+    def viewer(request: Request) -> Person:
+        return access.person(request)
+
+    def operator(request: Request) -> Person:
+        person = access.person(request)
+        if person.role is not Role.OPERATOR:
+            raise HTTPException(403, f"{person.name} may look but not command: that takes a token for operators")
+        return person
+
+    _add_telling(app, service, viewer)
+    _add_commands(app, service, operator)
+    _add_session(app, access)
+    return app
+
+
+def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person]) -> None:
+    watching = service.master.watching
+    may_look = [Depends(viewer)]
+
+    @app.get("/api/topologies", dependencies=may_look, tags=["look"])
+    def topologies() -> list[dict[str, Any]]:
+        """All topologies."""
+        return service.overview()
+
+    @app.get("/api/topologies/{name}", dependencies=may_look, tags=["look"])
+    def topology(name: TopologyName) -> dict[str, Any]:
+        """One topology: its graph, its figures over time, its replicas, its events."""
+        return service.details(name)
+
+    @app.get("/api/topologies/{name}/log", dependencies=may_look, tags=["look"], response_class=PlainTextResponse)
+    def log(name: TopologyName, replica: Annotated[str | None, Query(pattern=r"^[0-9]{1,3}$")] = None) -> str:
+        """The end of what a topology's supervisor, or one of its replicas, has said; of those on this machine."""
+        place = service.place_of(name)
+        if place is None:
+            raise CommandRefused(f"'{name}' has written no log on this machine", missing=True)
+        path = place / "run.log" if replica is None else place / "state" / "replicas" / replica / "logs" / "replica.log"
+        return "\n".join(last_lines(path, _LOG_BYTES)) + "\n"
+
+    @app.get("/api/events", dependencies=may_look, tags=["look"])
+    def events(topology: Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,100}$")] = None,
+               last: Annotated[int, Query(ge=1, le=500)] = 100) -> list[dict[str, Any]]:  # fmt: skip
+        """What has happened, the newest last."""
+        return [vars(event) for event in watching.events(topology, last)]
+
+    @app.get("/api/console", dependencies=may_look, tags=["look"])
+    def console(person: Annotated[Person, Depends(viewer)]) -> dict[str, Any]:
+        """Masters and nodes, and who is asking."""
+        leader = service.master.leader()
+        return {
+            "version": __version__,
+            "me": service.master.me.name,
+            "leading": service.master.leading,
+            "leader": None if leader is None else vars(leader),
+            "masters": [vars(candidate) for candidate in service.master.candidates()],
+            "nodes": [vars(node) for node in watching.nodes().values()],
+            "person": {"name": person.name, "role": person.role},
+        }
+
+    @app.get("/api/stream", dependencies=may_look, tags=["look"], response_class=StreamingResponse)
+    async def stream(request: Request,
+                     topology: Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,100}$")] = None
+                     ) -> StreamingResponse:  # fmt: skip
+        """What changes, as server-sent events: all topologies, or everything about one."""
+        return StreamingResponse(_looks(request, service, topology), media_type="text/event-stream",
+                                 headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})  # fmt: skip
+
+    @app.get("/metrics", dependencies=may_look, tags=["look"], response_class=PlainTextResponse)
+    def prometheus() -> str:
+        """Figures for Prometheus."""
+        return metrics(watching.all(), len(watching.nodes()), service.master.leading)
+
+    @app.get("/healthz", tags=["look"], response_class=PlainTextResponse)
+    def healthz() -> str:
+        """Whether this master is alive."""
+        return "alive\n"
+
+    @app.get("/readyz", tags=["look"], response_class=PlainTextResponse,
+             responses={503: {"description": "The coordinator does not answer."}})  # fmt: skip
+    def readyz() -> PlainTextResponse:
+        """Whether this master sees the coordinator."""
+        if watching.reachable:
+            return PlainTextResponse("ready\n")
+        return PlainTextResponse("the coordinator does not answer\n", 503)
+
+
+def _add_commands(app: FastAPI, service: Service, operator: Callable[..., Person]) -> None:
+    Operator = Annotated[Person, Depends(operator)]
+
+    @app.post("/api/topologies", tags=["command"], status_code=201, openapi_extra={"requestBody": _BUNDLE})
+    async def submit(request: Request, person: Operator, key: Key = None,
+                     file: Annotated[str, Query(max_length=200)] = "topology.yaml",
+                     sets: Annotated[list[str], Query(alias="set", max_length=100)] = [],  # noqa: B006
+                     replace: bool = False, fresh: bool = False) -> dict[str, Any]:  # fmt: skip
+        """Hand a topology over, as a bundle of its files."""
+        packed = await _body(request)
+        address = _address(request)
+        return await asyncio.to_thread(service.submit, packed, file, sets, replace, fresh, person, address, key)
+
+    @app.post("/api/topologies/{name}/commands", tags=["command"])
+    def command(request: Request, name: TopologyName, command: Command, person: Operator, key: Key = None
+                ) -> dict[str, Any]:  # fmt: skip
+        """Give a command."""
+        return service.command(name, command, person, _address(request), key)
+
+    @app.delete("/api/topologies/{name}", tags=["command"])
+    def remove(request: Request, name: TopologyName, person: Operator, key: Key = None) -> dict[str, Any]:
+        """Forget a topology that does not run; what it has written stays."""
+        return service.remove(name, person, _address(request), key)
+
+    @app.get("/api/bundles/{digest}", dependencies=[Depends(operator)], tags=["command"])
+    def bundle(digest: Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]) -> Response:
+        """The files of a version, for the nodes."""
+        packed = service.bundle(digest)
+        if packed is None:
+            raise CommandRefused(f"this master has no bundle {digest[:12]}", missing=True)
+        return Response(packed, media_type="application/zip")
+
+
+def _add_session(app: FastAPI, access: Access) -> None:
+    @app.post("/api/session", tags=["session"], status_code=204)
+    def begin(request: Request, session: Session) -> Response:
+        """Have the browser keep a token."""
+        token = access.tokens.check(session.token)
+        if token is None or token.expired:
+            raise HTTPException(401, "the token has expired" if token else "the token is wrong")
+        answer = Response(status_code=204)
+        answer.set_cookie(COOKIE, session.token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+        return answer
+
+    @app.delete("/api/session", tags=["session"], status_code=204)
+    def end() -> Response:
+        """Have the browser forget it."""
+        answer = Response(status_code=204)
+        answer.delete_cookie(COOKIE)
+        return answer
+
+
+async def _looks(request: Request, service: Service, topology: str | None) -> AsyncIterator[str]:
+    """One event for each look at the topologies, for as long as somebody listens."""
+    known = 0
+    while not await request.is_disconnected():
+        known = await asyncio.to_thread(service.master.watching.await_change, known, _STREAM_SECONDS)
+        try:
+            told: Any = service.overview() if topology is None else service.details(topology)
+        except CommandRefused as refused:
+            yield f"event: gone\ndata: {json.dumps({'error': str(refused)})}\n\n"
+            return
+        except CoordinationError as error:
+            yield f"event: trouble\ndata: {json.dumps({'error': str(error)})}\n\n"
+            continue
+        yield f"data: {json.dumps(told)}\n\n"
+
+
+async def _body(request: Request) -> bytes:
+    """What was sent, if it is not too much."""
+    taken = bytearray()
+    async for chunk in request.stream():
+        taken += chunk
+        if len(taken) > MAX_BYTES:
+            raise HTTPException(413, f"a bundle has at most {MAX_BYTES // 1_000_000} MB")
+    return bytes(taken)
+
+
+def _guard(app: FastAPI, access: Access) -> None:
+    @app.middleware("http")
+    async def guard(request: Request, further: Callable[[Request], Any]) -> Response:
+        """Turn away what a page from elsewhere would have a browser ask."""
+        host = request.headers.get("host", "")
+        if access.hosts and _name(host) not in access.hosts:
+            return _refusal(403, f"this console is not called '{host}'")
+        origin = request.headers.get("origin")
+        if origin is not None and origin.partition("://")[2] != host:
+            return _refusal(403, f"a page from {origin} may not command this console")
+        answer: Response = await further(request)
+        answer.headers["X-Content-Type-Options"] = "nosniff"
+        answer.headers["Referrer-Policy"] = "no-referrer"
+        answer.headers["Content-Security-Policy"] = (
+            "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+        )
+        return answer
+
+
+def _tell_errors(app: FastAPI) -> None:
+    @app.exception_handler(PenstockError)
+    def penstock_error(_: Request, error: PenstockError) -> JSONResponse:
+        match error:
+            case CommandRefused():
+                return _refusal(404 if error.missing else 409, str(error))
+            case NotLeading() | CoordinationError():
+                return _refusal(503, str(error))
+            case BundleError():
+                return _refusal(422, str(error))
+            case _:
+                return _refusal(400, str(error))
+
+    @app.exception_handler(HTTPException)
+    def refused(_: Request, error: HTTPException) -> JSONResponse:
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    def misfit(_: Request, error: RequestValidationError) -> JSONResponse:
+        said = "; ".join(f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
+        return _refusal(422, said)
+
+
+def _refusal(code: int, said: str) -> JSONResponse:
+    return JSONResponse({"error": said}, code)
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def _name(host: str) -> str:
+    """The host of a `Host` header, without its port."""
+    return host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine's users can come to an address."""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"

@@ -1,0 +1,92 @@
+"""A console from another process: what commands on the command line ask of it."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import ConsoleError
+
+DEFAULT_URL = "http://127.0.0.1:8470"
+_SECONDS = 120.0
+
+
+class NoAnswer(ConsoleError):
+    """There is no console at an address."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """The console at an address."""
+
+    url: str = DEFAULT_URL
+    token: str = ""
+    certificate: Path | None = None
+    """Of the authority that vouches for the console, where the system does not know it."""
+
+    def get(self, path: str, **query: Any) -> Any:
+        return json.loads(self._ask("GET", path, query))
+
+    def text(self, path: str, **query: Any) -> str:
+        return self._ask("GET", path, query).decode()
+
+    def command(self, name: str, verb: str, **arguments: Any) -> dict[str, Any]:
+        """Give a command; it is carried out once, however often the way there fails."""
+        body = json.dumps({"verb": verb, **{key: value for key, value in arguments.items() if value is not None}})
+        answer: dict[str, Any] = json.loads(self._ask(
+            "POST", f"/api/topologies/{urllib.parse.quote(name, safe='')}/commands", {}, body.encode(),
+            "application/json", str(uuid.uuid4())))  # fmt: skip
+        return answer
+
+    def submit(self, packed: bytes, file: str, sets: Sequence[str], replace: bool, fresh: bool) -> dict[str, Any]:
+        query = {"file": file, "set": list(sets), "replace": str(replace).lower(), "fresh": str(fresh).lower()}
+        answer: dict[str, Any] = json.loads(
+            self._ask("POST", "/api/topologies", query, packed, "application/octet-stream", str(uuid.uuid4()))
+        )
+        return answer
+
+    def remove(self, name: str) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(
+            self._ask("DELETE", f"/api/topologies/{urllib.parse.quote(name, safe='')}", {}, key=str(uuid.uuid4()))
+        )
+        return answer
+
+    def _ask(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None = None, kind: str = "",
+             key: str = "") -> bytes:  # fmt: skip
+        """The answer; raises ConsoleError with what the console said, or why it said nothing."""
+        words = urllib.parse.urlencode({name: value for name, value in query.items() if value is not None}, doseq=True)
+        request = urllib.request.Request(f"{self.url.rstrip('/')}{path}{'?' + words if words else ''}", body,
+                                         method=method)  # fmt: skip
+        for name, value in (("Authorization", f"Bearer {self.token}" if self.token else ""), ("Content-Type", kind),
+                            ("Idempotency-Key", key)):  # fmt: skip
+            if value:
+                request.add_header(name, value)
+        trusted = ssl.create_default_context(cafile=self.certificate) if self.certificate else None
+        try:
+            with urllib.request.urlopen(request, timeout=_SECONDS, context=trusted) as answer:
+                told: bytes = answer.read()
+                return told
+        except urllib.error.HTTPError as error:
+            raise ConsoleError(_said(error)) from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise NoAnswer(
+                f"no console answers at {self.url} ({reason}): start one with `penstock up`, or say where it is with "
+                "--at"
+            ) from None
+
+
+def _said(error: urllib.error.HTTPError) -> str:
+    text = error.read().decode(errors="replace")
+    try:
+        return str(json.loads(text)["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"the console answered {error.code}: {text[:200]}"

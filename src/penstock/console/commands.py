@@ -1,0 +1,105 @@
+"""The commands of the console, the same for the page, the API and the command line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from penstock.console.desired import Goal, Wanted
+from penstock.errors import CommandRefused
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
+Duration = Annotated[str, StringConstraints(pattern=r"^(default|\d{1,6}(\.\d{1,3})?(ms|s|m|h)?)$")]
+
+
+class Verb(StrEnum):
+    """What can be done to a topology."""
+
+    START = "start"
+    STOP = "stop"
+    KILL = "kill"
+    RESTART = "restart"
+    FREEZE = "freeze"
+    UNFREEZE = "unfreeze"
+    INTERVAL = "interval"
+    CRASH = "crash"
+    RESCALE = "rescale"
+    CHECKPOINT = "checkpoint"
+
+
+_NEEDS = {Verb.INTERVAL: ("interval",), Verb.RESCALE: ("operator", "instances")}
+_MAY_HAVE = {
+    Verb.FREEZE: ("replica", "operator"),
+    Verb.UNFREEZE: ("replica", "operator"),
+    Verb.CRASH: ("replica",),
+    Verb.CHECKPOINT: ("name",),
+}
+
+
+class Command(BaseModel):
+    """A command for one topology."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    verb: Verb
+    replica: Name | None = Field(None, description="For freeze, unfreeze and crash: which replica; without it, all.")
+    operator: Name | None = Field(None, description="For freeze, unfreeze and rescale: an operator.")
+    interval: Duration | None = Field(None, description="For interval: between two epochs, `500ms`; or `default`.")
+    instances: int | None = Field(None, ge=1, le=1000, description="For rescale: how many instances.")
+    name: Name | None = Field(None, description="For checkpoint: what to call it.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Command:
+        given = {key for key in ("replica", "operator", "interval", "instances", "name")
+                 if getattr(self, key) is not None}  # fmt: skip
+        needed = _NEEDS.get(self.verb, ())
+        missing = [key for key in needed if key not in given]
+        extra = sorted(given - {*needed, *_MAY_HAVE.get(self.verb, ())})
+        if missing:
+            raise ValueError(f"{self.verb} needs {' and '.join(missing)}")
+        if extra:
+            raise ValueError(f"{self.verb} takes no {' and no '.join(extra)}")
+        return self
+
+
+def new_goal(command: Command, wanted: Wanted) -> Wanted:
+    """What is wanted after a command; raises CommandRefused for one that makes no sense for this topology."""
+    if command.verb is Verb.CRASH and not wanted.chaos:
+        raise CommandRefused(
+            f"'{wanted.name}' may not be crashed on purpose: say `chaos: allowed` in its file, and submit it again"
+        )
+    if command.verb is Verb.RESTART and wanted.replicas < 2:
+        return replace(wanted, goal=Goal.RUN)
+    if command.replica is not None and command.replica not in map(str, range(1, wanted.replicas + 1)):
+        known = "1" if wanted.replicas == 1 else f"1 to {wanted.replicas}"
+        raise CommandRefused(
+            f"'{wanted.name}' has no replica '{command.replica}': its replicas are {known}", missing=True
+        )
+    match command.verb:
+        case Verb.STOP | Verb.KILL:
+            return replace(wanted, goal=Goal.STOP)
+        case Verb.START:
+            return replace(wanted, goal=Goal.RUN)
+        case _:
+            return wanted
+
+
+def words_for(command: Command) -> Sequence[str] | None:
+    """What stands behind `penstock VERB FILE`, for a command that a node carries out; None for one that is a goal."""
+    options = [part for key in ("replica", "operator") if (value := getattr(command, key)) is not None
+               for part in (f"--{key}", value)]  # fmt: skip
+    match command.verb:
+        case Verb.START | Verb.STOP:
+            return None
+        case Verb.INTERVAL:
+            return [str(command.interval)]
+        case Verb.RESCALE:
+            return [f"{command.operator}={command.instances}"]
+        case Verb.CHECKPOINT:
+            return [] if command.name is None else ["--name", command.name]
+        case _:
+            return options

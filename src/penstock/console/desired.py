@@ -1,0 +1,100 @@
+"""What is wanted: the topologies that were submitted, each in its newest version, in the coordinator.
+
+Everybody who acts looks here; nobody is told. So whoever comes back after a failure finds out what it has missed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+
+from penstock.coordination.base import Coordinator
+from penstock.errors import CommandRefused
+
+_TOPOLOGIES = "console/topologies/"
+
+
+class Goal(StrEnum):
+    """What a topology should be doing."""
+
+    RUN = "run"
+    STOP = "stop"
+    """Finish the epoch, and stay so until it is to run again."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One topology as it was submitted."""
+
+    name: str
+    digest: str
+    """Of its bundle; see `bundle.digest_of`."""
+    file: str
+    """The topology's file in the bundle."""
+    sets: tuple[str, ...] = ()
+    """As for `--set`."""
+    replicas: int = 1
+    chaos: bool = False
+    """Whether it may be crashed on purpose."""
+    goal: Goal = Goal.RUN
+    fresh: int = 0
+    """How often it was told to begin anew; a node that has seen less begins anew."""
+    generation: int = 0
+    """Grows with every change."""
+    nodes: dict[str, str] = field(default_factory=dict)
+    """By replica, the node that runs it."""
+
+    @classmethod
+    def from_json(cls, text: str) -> Wanted:
+        fields = json.loads(text)
+        return cls(**{**fields, "sets": tuple(fields["sets"]), "goal": Goal(fields["goal"])})
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+class Desired:
+    """The topologies that are wanted; changes are made by one writer at a time, and none is lost."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+
+    def names(self) -> list[str]:
+        return [key.removeprefix(_TOPOLOGIES) for key in self._coordinator.list(_TOPOLOGIES)]
+
+    def get(self, name: str) -> Wanted | None:
+        text = self._coordinator.get(_TOPOLOGIES + name)
+        return None if text is None else Wanted.from_json(text)
+
+    def all(self) -> list[Wanted]:
+        return [Wanted.from_json(text) for text in self._coordinator.entries(_TOPOLOGIES).values()]
+
+    def add(self, wanted: Wanted) -> Wanted:
+        """A topology that is new; raises CommandRefused when there is one of that name."""
+        text = wanted.to_json()
+        if self._coordinator.create_if_absent(_TOPOLOGIES + wanted.name, text) != text:
+            raise CommandRefused(
+                f"there is a topology '{wanted.name}' already: submit it with --replace to put this version in its "
+                "place, or remove it first"
+            )
+        return wanted
+
+    def change(self, name: str, how: Callable[[Wanted], Wanted]) -> Wanted:
+        """Put what `how` makes of it in its place; raises CommandRefused when there is none of that name.
+
+        `how` is called again when somebody else was faster, and may refuse by raising CommandRefused.
+        """
+        while True:
+            text = self._coordinator.get(_TOPOLOGIES + name)
+            if text is None:
+                known = ", ".join(self.names()) or "none yet"
+                raise CommandRefused(f"there is no topology '{name}'; the topologies are: {known}", missing=True)
+            before = Wanted.from_json(text)
+            changed = replace(how(before), generation=before.generation + 1)
+            if self._coordinator.replace(_TOPOLOGIES + name, text, changed.to_json()):
+                return changed
+
+    def remove(self, name: str) -> None:
+        self._coordinator.delete(_TOPOLOGIES + name)

@@ -1,0 +1,84 @@
+"""What has happened to a topology between two looks, in plain words. Pure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_GOOD, _BAD, _PLAIN = "good", "bad", "plain"
+_WORDS = {
+    "starting": ("is starting", _PLAIN),
+    "running": ("runs", _GOOD),
+    "stopping": ("stops after its epoch", _PLAIN),
+    "stopped": ("has stopped", _PLAIN),
+    "ended": ("has done all of its input", _GOOD),
+    "failed": ("has failed and is not started again", _BAD),
+}
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that people want to know."""
+
+    time: float
+    topology: str
+    words: str
+    tone: str = _PLAIN
+    """`good`, `bad` or `plain`."""
+
+    def __str__(self) -> str:
+        return f"{time.strftime('%H:%M:%S', time.localtime(self.time))} {self.topology}: {self.words}"
+
+
+Seen = Mapping[str, Any]
+"""What is seen of a topology; see `NodeSupervisor`."""
+
+
+def events_between(name: str, before: Seen | None, after: Seen | None) -> list[Event]:
+    """What has happened from one look to the next; None: there was nothing to look at."""
+    if after is None:
+        return [] if before is None else [Event(time.time(), name, "was removed")]
+    return [Event(after["at"], name, words, tone) for words, tone in _words(before or {}, after)]
+
+
+def _words(before: Seen, after: Seen) -> Iterator[tuple[str, str]]:
+    if before.get("how") != after["how"]:
+        words, tone = _WORDS[after["how"]]
+        yield f"{words}: {after['why'].splitlines()[-1]}" if after.get("why") else words, tone
+    known = {view["name"]: view for view in before.get("replicas", ())}
+    for view in after["replicas"]:
+        yield from _replica_words(known.get(view["name"]), view, after)
+    yield from _safety_words(before, after)
+
+
+def _replica_words(before: Mapping[str, Any] | None, view: Mapping[str, Any], after: Seen) -> Iterator[tuple[str, str]]:
+    if before is None or before["phase"] == view["phase"] == "safe":
+        was_replaced = before is not None and before.get("process") not in (None, view.get("process"))
+        if was_replaced:
+            yield f"replica {view['name']} was replaced: process {view['process']} on {view['host']}", _PLAIN
+        return
+    where = f" on {view['host']}" if view.get("host") else ""
+    match view["phase"]:
+        case "down" if before["phase"] != "down" and after["how"] == "running":
+            who = f"replica {view['name']}" + (f" on {before['host']}" if before.get("host") else "")
+            others = [other for other in after["replicas"] if other["phase"] == "safe"]
+            effect = "the others go on, nothing is late" if others else "output pauses until it is back"
+            yield f"{who} is gone; {effect}", _PLAIN if others else _BAD
+        case "recovering" if before["phase"] != "recovering":
+            yield f"replica {view['name']}{where} is back and {view['behind']:,} epochs behind", _PLAIN
+        case "safe" if before["phase"] != "safe":
+            yield f"replica {view['name']}{where} has caught up", _GOOD
+        case "frozen" if before["phase"] != "frozen":
+            yield f"replica {view['name']}{where} is frozen", _PLAIN
+        case "parked" if before["phase"] != "parked":
+            yield f"replica {view['name']} is parked: {view.get('why', '')}", _BAD
+
+
+def _safety_words(before: Seen, after: Seen) -> Iterator[tuple[str, str]]:
+    whole = bool(after["replicas"]) and all(view["phase"] == "safe" for view in after["replicas"])
+    was_whole = bool(before.get("replicas")) and all(view["phase"] == "safe" for view in before["replicas"])
+    if whole and not was_whole and len(after["replicas"]) > 1:
+        number = len(after["replicas"])
+        yield f"{number}/{number} safe: any {'one' if number == 2 else number - 1} of them may fail now", _GOOD

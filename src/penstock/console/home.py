@@ -1,0 +1,86 @@
+"""Where a node keeps what it was given, and what its topologies have."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from penstock.runtime.state_folder import StateFolder
+
+VARIABLE = "PENSTOCK_HOME"
+
+
+@dataclass(frozen=True)
+class Begun:
+    """With what a topology was started last on this node."""
+
+    digest: str = ""
+    file: str = ""
+    sets: tuple[str, ...] = ()
+    fresh: int = 0
+
+
+@dataclass(frozen=True)
+class TopologyPlace:
+    """One topology on one node."""
+
+    path: Path
+
+    @property
+    def work(self) -> Path:
+        """The files of its bundle, and what it writes to relative paths."""
+        return self.path / "work"
+
+    @property
+    def state(self) -> StateFolder:
+        return StateFolder(self.path / "state")
+
+    @property
+    def log(self) -> Path:
+        """What its supervisor says."""
+        return self.path / "run.log"
+
+    def begun(self) -> Begun:
+        try:
+            fields = json.loads((self.path / "begun").read_text())
+        except (FileNotFoundError, ValueError):
+            return Begun()
+        return Begun(**{**fields, "sets": tuple(fields["sets"])})
+
+    def note(self, begun: Begun) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        draft = self.path / ".begun"
+        draft.write_text(json.dumps(asdict(begun)))
+        draft.replace(self.path / "begun")
+
+
+@dataclass(frozen=True)
+class ConsoleHome:
+    """The folder of a console on this machine."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, given: Path | None) -> ConsoleHome:
+        """What the user gave, or what the environment says, or `~/.penstock`."""
+        return cls((given or Path(os.environ.get(VARIABLE) or Path.home() / ".penstock")).expanduser().absolute())
+
+    @property
+    def coordinator(self) -> str:
+        return f"sqlite:{self.path / 'console.sqlite'}"
+
+    def bundle(self, digest: str) -> Path:
+        return self.path / "bundles" / f"{digest}.zip"
+
+    def keep_bundle(self, digest: str, packed: bytes) -> None:
+        path = self.bundle(digest)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".draft")
+        draft.write_bytes(packed)
+        draft.replace(path)
+
+    def topology(self, name: str, node: str) -> TopologyPlace:
+        """A name is one of a topology that was checked: letters, digits, `_` and `-`."""
+        return TopologyPlace(self.path / "nodes" / node / name)

@@ -1,0 +1,102 @@
+"""The master: of several candidates one leads, and gives what is submitted a place.
+
+It may die at any time: what is wanted stands in the coordinator, and those who run things look there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from dataclasses import asdict, dataclass, replace
+
+from penstock.console.desired import Desired
+from penstock.console.nodes import Nodes
+from penstock.console.placing import load_of, place
+from penstock.console.watching import LOOK_SECONDS, Watching, watch_until
+from penstock.coordination.base import Coordinator
+from penstock.coordination.election import Election
+from penstock.errors import CoordinationError
+
+_MASTERS = "console/masters/"
+ELECTION = "master"
+LEASE_SECONDS = 3.0
+"""A standby leads at most so long after its predecessor's last sign of life, and some looks."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A master, leading or not."""
+
+    name: str
+    url: str
+    """Where its page is."""
+    version: str
+    process: int
+
+
+class Master:
+    """One candidate, from `start` to `stop`."""
+
+    def __init__(self, coordinator: Coordinator, me: Candidate) -> None:
+        self.me = me
+        self.watching = Watching(coordinator)
+        self._coordinator = coordinator
+        self._desired = Desired(coordinator)
+        self._nodes = Nodes(coordinator)
+        self._election = Election(coordinator, ELECTION, me.name, LEASE_SECONDS)
+        self._over = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def leading(self) -> bool:
+        """Whether this one certainly leads now."""
+        return self._election.leading
+
+    def start(self) -> None:
+        self._coordinator.put(_MASTERS + self.me.name, json.dumps(asdict(self.me)))
+        self._election.campaign()
+        for name, work in (("penstock-watching", lambda: watch_until(self._over, self.watching)),
+                           ("penstock-placing", self._place_until_over)):
+            thread = threading.Thread(target=work, name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> None:
+        self._over.set()
+        self._election.resign()
+        with contextlib.suppress(CoordinationError):
+            self._coordinator.delete(_MASTERS + self.me.name)
+        for thread in self._threads:
+            thread.join()
+
+    def leader(self) -> Candidate | None:
+        """The candidate that leads now, as far as known."""
+        with contextlib.suppress(CoordinationError):
+            name = self._election.leader()
+            text = None if name is None else self._coordinator.get(_MASTERS + name)
+            return None if text is None else Candidate(**json.loads(text))
+        return None
+
+    def candidates(self) -> list[Candidate]:
+        """All that campaign now."""
+        found = (self._coordinator.get(_MASTERS + name) for name in self._election.candidates())
+        return [Candidate(**json.loads(text)) for text in found if text is not None]
+
+    def place_all(self) -> None:
+        """Give every topology that has none a place; only the leader does."""
+        everything = self._desired.all()
+        alive, load = self._nodes.alive(), load_of(everything)
+        for wanted in everything:
+            nodes = place(wanted, alive, load)
+            if nodes is not None:
+                placed = nodes
+                self._desired.change(wanted.name, lambda now, placed=placed: replace(now, nodes=placed))  # type: ignore[misc]
+                load.update(placed.values())
+        self._nodes.forget_old_results()
+
+    def _place_until_over(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            if self.leading:
+                with contextlib.suppress(CoordinationError):
+                    self.place_all()

@@ -1,0 +1,314 @@
+"""The supervisor of a node: has the topologies run that belong here, does what it is told, and says what it sees.
+
+Each topology has a process of its own that watches its replicas (`penstock run --supervised`). When this supervisor is
+killed they go on; the next one finds them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from penstock.console.bundle import contents, digest_of, unpack
+from penstock.console.desired import Desired, Wanted
+from penstock.console.home import Begun, ConsoleHome, TopologyPlace
+from penstock.console.nodes import Node, Nodes, Task
+from penstock.console.tending import Act, There, decide, how_it_is
+from penstock.console.topology_log import last_progress, last_words, shorten
+from penstock.coordination.base import Coordinator
+from penstock.coordination.opening import open_coordinator
+from penstock.errors import BundleError, ConsoleError, CoordinationError
+from penstock.replication.roster import Roster
+from penstock.replication.views import safety_of, views_of
+
+LOOK_SECONDS = 0.5
+_COMMAND_SECONDS = 300.0
+_WRONG_TOPOLOGY = 2
+_LAST_WORDS = 2_000
+_OF_THE_CONSOLE = frozenset({"PENSTOCK_COORDINATOR", "PENSTOCK_TOKEN", "PENSTOCK_HOME", "PENSTOCK_CONSOLE"})
+_AT_ONCE = 4
+"""How many commands are carried out side by side: each is a Python process."""
+
+Fetch = Callable[[str], bytes]
+"""The bundle with a digest."""
+
+
+@dataclass
+class _Tended:
+    """A topology of this node."""
+
+    place: TopologyPlace
+    there: There = field(default_factory=There)
+    process: subprocess.Popen[bytes] | None = None
+    """Its supervisor, where this process has started it."""
+    why: str = ""
+    """Why it ended, or does not start."""
+    trouble: str = ""
+    """Why another version was not put in place: the one before goes on."""
+    busy: bool = False
+    """Whether a command for it is being carried out."""
+    refused: str = ""
+    """The digest of a bundle that could not be had."""
+    coordinator: Coordinator | None = None
+    """The topology's own, once it was looked at."""
+
+
+class NodeSupervisor:
+    """One node; `run` until `stop`."""
+
+    def __init__(self, node: Node, home: ConsoleHome, coordinator: Coordinator, fetch: Fetch,
+                 say: Callable[[str], None] = lambda _: None, epoch_logs: str | None = None) -> None:  # fmt: skip
+        """`epoch_logs` is the address of the coordinator for all topologies; None: each has a file of its own."""
+        self.node = node
+        self._epoch_logs = epoch_logs
+        self._home = home
+        self._coordinator = coordinator
+        self._desired = Desired(coordinator)
+        self._nodes = Nodes(coordinator)
+        self._fetch = fetch
+        self._say = say
+        self._tended: dict[str, _Tended] = {}
+        self._commands = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-command")
+        self._over = threading.Event()
+
+    def join(self) -> None:
+        """Sign in; raises NodeTaken when this node has a supervisor."""
+        self._nodes.join(self.node)
+        self._coordinator.on_expired(self._join_again)
+
+    def run(self) -> None:
+        """Until `stop`. The topologies go on without it."""
+        while not self._over.is_set():
+            began = time.monotonic()
+            with contextlib.suppress(CoordinationError):
+                self.look()
+            self._over.wait(max(LOOK_SECONDS - (time.monotonic() - began), 0.05))
+        self._commands.shutdown(wait=False, cancel_futures=True)
+        for tended in self._tended.values():
+            if tended.coordinator is not None:
+                tended.coordinator.close()
+
+    def stop(self) -> None:
+        self._over.set()
+
+    def look(self) -> None:
+        """One look at what is wanted and what is there."""
+        wanted = {each.name: each for each in self._desired.all() if self.node.name in each.nodes.values()}
+        for name in [*self._tended, *(name for name in wanted if name not in self._tended)]:
+            tended = self._tended.setdefault(name, _Tended(self._home.topology(name, self.node.name)))
+            self._see(tended)
+            if name not in wanted:
+                self._let_go(name, tended)
+                continue
+            self._tend(wanted[name], tended)
+            self._report(wanted[name], tended)
+        for task in self._nodes.tasks(self.node.name):
+            self._take(task, wanted.get(task.topology))
+
+    def _join_again(self) -> None:
+        # Its session was lost: frozen, or cut off from the coordinator. What it tends has gone on meanwhile.
+        with contextlib.suppress(CoordinationError):
+            self._nodes.join(self.node)
+
+    # -- seeing ---------------------------------------------------------------------------------
+
+    def _see(self, tended: _Tended) -> None:
+        place, there = tended.place, tended.there
+        shorten(place.log)
+        if tended.process is not None and tended.process.poll() is not None:
+            there = self._ended(tended, there)
+        alive = tended.process is not None or place.state.running() is not None
+        committed = place.state.furthest().committed()
+        failures = 0 if committed.epoch > there.epoch else there.failures
+        tended.there = replace(there, begun=place.begun(), alive=alive, epoch=committed.epoch, ended=committed.ended,
+                               failures=failures, stopping=there.stopping and alive)  # fmt: skip
+
+    def _ended(self, tended: _Tended, there: There) -> There:
+        assert tended.process is not None
+        code, tended.process = tended.process.returncode, None
+        if code == 0 or there.stopping:
+            return there
+        tended.why = last_words(tended.place.log) or f"exit code {code}"
+        killed = code == -signal.SIGKILL
+        # Killed from outside: nothing is wrong with it.
+        failures = there.failures + (0 if killed else 1)
+        return replace(there, failures=failures, failed_at=time.monotonic(), refused=code == _WRONG_TOPOLOGY)
+
+    def _report(self, wanted: Wanted, tended: _Tended) -> None:
+        there = tended.there
+        how = how_it_is(wanted, there)
+        seen: dict[str, Any] = {"how": how, "why": tended.why if how in ("failed", "starting") else tended.trouble,
+                                "epoch": there.epoch, "at": time.time(), "digest": there.begun.digest,
+                                "replicas": [], "safety": "", "progress": last_progress(tended.place.log),
+                                "busy": tended.busy}  # fmt: skip
+        if there.alive and there.epoch:
+            with contextlib.suppress(CoordinationError):
+                roster = self._roster(wanted.name, tended)
+                members, told = roster.members(), roster.told()
+                views = views_of(members, told)
+                seen |= {"replicas": [asdict(view) for view in views], "safety": safety_of(views) if views else "",
+                         "epoch": max([there.epoch, *(view.epoch for view in views)])}  # fmt: skip
+        self._nodes.tell(self.node.name, wanted.name, seen)
+
+    # -- acting ---------------------------------------------------------------------------------
+
+    def _tend(self, wanted: Wanted, tended: _Tended) -> None:
+        if tended.busy:
+            return
+        match decide(wanted, tended.there, time.monotonic()):
+            case Act.START:
+                self._start(wanted, tended)
+            case Act.RENEW if self._unpacked(wanted, tended):
+                self._begun(wanted, tended)
+                if wanted.replicas > 1:
+                    self._say(f"{wanted.name}: another version is put in place, one replica after the other")
+                    self._in_background(tended, lambda: self._renew(wanted, tended))
+                else:
+                    self._stop(wanted.name, tended)
+            case Act.STOP:
+                self._stop(wanted.name, tended)
+            case _:
+                pass
+
+    def _renew(self, wanted: Wanted, tended: _Tended) -> None:
+        done, said = self._command(wanted, tended, "restart", ())
+        tended.trouble = "" if done else f"version {wanted.digest[:12]} was not put in place: {said}"
+        if not done:
+            self._say(f"{wanted.name}: {tended.trouble}")
+
+    def _start(self, wanted: Wanted, tended: _Tended) -> None:
+        if not self._unpacked(wanted, tended):
+            return
+        anew = wanted.fresh > tended.there.begun.fresh
+        self._begun(wanted, tended)
+        command = [*self._penstock("run", wanted, tended.place), "--supervised", "--json",
+                   *(["--fresh"] if anew else [])]  # fmt: skip
+        tended.place.path.mkdir(parents=True, exist_ok=True)
+        with tended.place.log.open("ab") as log:
+            # A session of its own: it outlives this supervisor.
+            tended.process = subprocess.Popen(command, cwd=tended.place.work, env=_environment(), stdout=log,
+                                              stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+        tended.there = replace(tended.there, alive=True, stopping=False)
+        self._say(f"{wanted.name}: started, process {tended.process.pid}")
+
+    def _unpacked(self, wanted: Wanted, tended: _Tended) -> bool:
+        """Have the wanted version's files in the working folder; False when they cannot be had."""
+        if tended.there.begun.digest == wanted.digest and (tended.place.work / wanted.file).exists():
+            return True
+        if tended.refused == wanted.digest:
+            return False
+        try:
+            files = contents(self._fetch(wanted.digest))
+            if digest_of(files) != wanted.digest:
+                raise BundleError("its files are not those that were submitted: submit it once more")
+            unpack(files, tended.place.work)
+        except (ConsoleError, OSError) as error:
+            if not isinstance(error, OSError):
+                tended.refused = wanted.digest
+            tended.why = f"its files could not be had: {error}"
+            self._say(f"{wanted.name}: {tended.why}")
+            return False
+        return True
+
+    def _begun(self, wanted: Wanted, tended: _Tended) -> None:
+        begun = Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh)
+        tended.place.note(begun)
+        # Another version is another chance.
+        tended.there = replace(tended.there, begun=begun, failures=0, refused=False)
+        tended.why = ""
+
+    def _stop(self, name: str, tended: _Tended) -> None:
+        process = tended.place.state.running()
+        if process is None and tended.process is not None:
+            process = tended.process.pid
+        if process is not None:
+            self._say(f"{name}: stops after its epoch")
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
+        tended.there = replace(tended.there, stopping=True)
+
+    def _let_go(self, name: str, tended: _Tended) -> None:
+        """It is not wanted here any more."""
+        if tended.there.alive:
+            if not tended.there.stopping:
+                self._stop(name, tended)
+            return
+        if tended.coordinator is not None:
+            tended.coordinator.close()
+        del self._tended[name]
+
+    # -- commands -------------------------------------------------------------------------------
+
+    def _take(self, task: Task, wanted: Wanted | None) -> None:
+        tended = self._tended.get(task.topology)
+        if not self._nodes.begin(task, self.node.run):
+            self._nodes.finish(task, False, "the supervisor that had begun it is gone: look whether it was done")
+            return
+        if wanted is None or tended is None:
+            self._nodes.finish(task, False, f"topology '{task.topology}' does not run on node '{self.node.name}'")
+            return
+        if tended.busy:
+            return
+
+        def carry_out() -> None:
+            done, said = self._command(wanted, tended, task.verb, list(task.arguments.get("words", ())))
+            self._nodes.finish(task, done, said)
+
+        self._in_background(tended, carry_out)
+
+    def _in_background(self, tended: _Tended, work: Callable[[], object]) -> None:
+        tended.busy = True
+
+        def run() -> None:
+            try:
+                with contextlib.suppress(CoordinationError):
+                    work()
+            finally:
+                tended.busy = False
+
+        self._commands.submit(run)
+
+    def _command(self, wanted: Wanted, tended: _Tended, verb: str, words: Sequence[str]) -> tuple[bool, str]:
+        """Give a `penstock` command for a topology of this node; whether it was done, and what it said."""
+        command = [*self._penstock(verb, wanted, tended.place), *words]
+        try:
+            done = subprocess.run(command, cwd=tended.place.work, env=_environment(), stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return False, f"it was not done within {_COMMAND_SECONDS:.0f} s"
+        said = (done.stdout if done.returncode == 0 else done.stderr or done.stdout).strip()
+        return done.returncode == 0, said[-_LAST_WORDS:]
+
+    def _penstock(self, verb: str, wanted: Wanted, place: TopologyPlace) -> list[str]:
+        sets = [part for item in wanted.sets for part in ("--set", item)]
+        logs = [] if self._epoch_logs is None else ["--coordinator", self._epoch_logs]
+        return [sys.executable, "-m", "penstock", verb, str(place.work / wanted.file), *sets, *logs,
+                "--state", str(place.state.path)]  # fmt: skip
+
+    def _roster(self, name: str, tended: _Tended) -> Roster:
+        if tended.coordinator is None:
+            own, shared = tended.place.state.coordinator, self._epoch_logs
+            tended.coordinator = open_coordinator(own if shared is None else f"{shared.rstrip('/')}/{name}")
+        return Roster(tended.coordinator)
+
+
+def _environment() -> dict[str, str]:
+    """As ours, but for what means something else to a topology."""
+    return {name: value for name, value in os.environ.items() if name not in _OF_THE_CONSOLE}
+
+
+def merged(told: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+    """What all nodes see of one topology, as one."""
+    newest = max(told.values(), key=lambda seen: seen["at"], default=None)
+    if newest is None:
+        return None
+    return {**newest, "replicas": [view for seen in told.values() for view in seen["replicas"]]}

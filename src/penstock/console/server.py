@@ -1,0 +1,154 @@
+"""A console on this machine: a master with its page, a supervisor, or both in one process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import urllib.request
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from penstock import __version__
+from penstock.console.api import Access, create_app, is_loopback
+from penstock.console.home import ConsoleHome
+from penstock.console.master import Candidate, Master
+from penstock.console.node_supervisor import Fetch, NodeSupervisor
+from penstock.console.nodes import Node
+from penstock.console.service import Service
+from penstock.console.tokens import Tokens
+from penstock.coordination.base import Coordinator
+from penstock.coordination.opening import open_coordinator
+from penstock.dashboard.page import add_page
+from penstock.errors import ConsoleError, CoordinationError
+
+_FETCH_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class ConsoleSettings:
+    """What is started, and where."""
+
+    home: ConsoleHome
+    coordinator: str
+    host: str = "127.0.0.1"
+    port: int = 8470
+    node: str = ""
+    """The name of this machine's supervisor."""
+    master: bool = True
+    supervisor: bool = True
+    certificate: Path | None = None
+    key: Path | None = None
+    token: str = ""
+    """With which a supervisor asks masters for bundles."""
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.certificate else 'http'}://{host}:{self.port}"
+
+
+def serve(settings: ConsoleSettings, say: Callable[[str], None]) -> None:
+    """Until Ctrl-C. Topologies go on without it; raises ConsoleError when it cannot be started."""
+    with ExitStack() as resources:
+        coordinator = open_coordinator(settings.coordinator)
+        resources.callback(coordinator.close)
+        listener = _listener(settings) if settings.master else None
+        if settings.supervisor:
+            _start_supervisor(settings, coordinator, say, resources)
+        if listener is None:
+            threading.Event().wait()
+            return
+        resources.callback(listener.close)
+        master = Master(coordinator, Candidate(f"{socket.gethostname()}-{settings.port}", settings.url, __version__,
+                                               os.getpid()))  # fmt: skip
+        master.start()
+        resources.callback(master.stop)
+        app = create_app(Service(master, settings.home, coordinator), _access(settings, coordinator))
+        add_page(app)
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, server_header=False,
+                                ssl_certfile=settings.certificate, ssl_keyfile=settings.key)  # fmt: skip
+        say(f"the console is at {settings.url}")
+        uvicorn.Server(config).run([listener])
+
+
+def fetch_from(home: ConsoleHome, masters: Callable[[], list[Candidate]], token: str) -> Fetch:
+    """Bundles from this machine's home, or from a master that has them."""
+
+    def fetch(digest: str) -> bytes:
+        here = home.bundle(digest)
+        if here.exists():
+            return here.read_bytes()
+        said = []
+        for master in masters():
+            request = urllib.request.Request(f"{master.url}/api/bundles/{digest}")
+            if token:
+                request.add_header("Authorization", f"Bearer {token}")
+            try:
+                with urllib.request.urlopen(request, timeout=_FETCH_SECONDS) as answer:
+                    packed: bytes = answer.read()
+                    return packed
+            except OSError as error:
+                said.append(f"{master.url}: {error}")
+        # As what comes and goes: it is tried again.
+        raise OSError("; ".join(said) or "no master is there to ask")
+
+    return fetch
+
+
+def _start_supervisor(
+    settings: ConsoleSettings, coordinator: Coordinator, say: Callable[[str], None], resources: ExitStack
+) -> None:
+    node = Node(settings.node or socket.gethostname(), socket.gethostname(), os.getpid(), __version__)
+    onlooker = Master(coordinator, Candidate("", "", __version__, 0))
+    fetch = fetch_from(settings.home, onlooker.candidates, settings.token)
+    shared = settings.coordinator.startswith("zookeeper:")
+    epoch_logs = f"{settings.coordinator.rstrip('/')}/topologies" if shared else None
+    supervisor = NodeSupervisor(node, settings.home, coordinator, fetch, say, epoch_logs)
+    _refuse_other_version(coordinator, node)
+    supervisor.join()
+    thread = threading.Thread(target=supervisor.run, name="penstock-node", daemon=True)
+    thread.start()
+    resources.callback(thread.join)
+    resources.callback(supervisor.stop)
+
+
+def _refuse_other_version(coordinator: Coordinator, node: Node) -> None:
+    """All nodes of a console have the same Penstock: a replica could not go on from a sibling's state."""
+    agreed = coordinator.create_if_absent("console/version", node.version)
+    if agreed != node.version:
+        raise CoordinationError(
+            f"this console is of Penstock {agreed}, and this is {node.version}: install the same version here, or "
+            "stop all of the console and start it with the new one"
+        )
+
+
+def _listener(settings: ConsoleSettings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        raise ConsoleError(
+            f"{settings.host}:{settings.port} cannot be used: {error.strerror}; is a console running already? Give "
+            "another --port, or stop that one"
+        ) from error
+    return listener
+
+
+def _access(settings: ConsoleSettings, coordinator: Coordinator) -> Access:
+    tokens = Tokens(coordinator)
+    local = is_loopback(settings.host)
+    if not local and not any(not token.expired for token in tokens.all()):
+        raise ConsoleError(
+            f"{settings.host} can be reached from other machines, so tokens are needed, and there are none: make one "
+            "with `penstock token create --role operator`"
+        )
+    hosts = frozenset({"localhost", "127.0.0.1", "[::1]", settings.host}) if local else frozenset()
+    return Access(tokens, local, hosts)

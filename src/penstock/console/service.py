@@ -1,0 +1,277 @@
+"""What the console does when it is asked: submit, command, tell. The API and the page are a thin layer above it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.console.audit import Audit
+from penstock.console.bundle import contents, digest_of, unpack
+from penstock.console.commands import Command, Verb, new_goal, words_for
+from penstock.console.desired import Desired, Goal, Wanted
+from penstock.console.events import Event
+from penstock.console.home import ConsoleHome
+from penstock.console.inspection import inspect
+from penstock.console.master import Master
+from penstock.console.nodes import RESULTS_KEPT_SECONDS, Nodes, Task
+from penstock.console.tokens import Person
+from penstock.console.watching import Watched
+from penstock.coordination.base import Coordinator
+from penstock.errors import CommandRefused, ConsoleError
+
+_GRAPHS = "console/graphs/"
+_COMMANDS = "console/commands/"
+_ANSWER_SECONDS = 30.0
+_LOOK_SECONDS = 0.1
+_POINTS_SHOWN = 240
+"""Two minutes of figures: each look sends them to every page."""
+
+
+class NotLeading(ConsoleError):
+    """This master does not lead, and commands nothing."""
+
+
+class Service:
+    """One console, as one of its masters sees it."""
+
+    def __init__(self, master: Master, home: ConsoleHome, coordinator: Coordinator) -> None:
+        self.master = master
+        self._home = home
+        self._coordinator = coordinator
+        self._desired = Desired(coordinator)
+        self._nodes = Nodes(coordinator)
+        self._audit = Audit(home.path / "audit.jsonl")
+
+    # -- telling --------------------------------------------------------------------------------
+
+    def overview(self) -> list[dict[str, Any]]:
+        """All topologies, in a line each."""
+        return [summary(each) for each in self.master.watching.all()]
+
+    def details(self, name: str) -> dict[str, Any]:
+        """Everything about one topology; raises CommandRefused when there is none."""
+        watched = self._watched(name)
+        text = self._coordinator.get(_GRAPHS + name)
+        graph = None if text is None else json.loads(text)
+        sources = {node["id"] for node in graph["nodes"] if node["role"] == "source"} if graph else set()
+        return {
+            **summary(watched),
+            "graph": graph,
+            "points": [
+                {"time": point.time, "epoch": point.epoch, "lag": point.lag, "latency_ms": point.latency_ms,
+                 "first": point.first,
+                 "in": sum(rate for node, rate in point.rates.items() if node in sources),
+                 "out": sum(rate for node, rate in point.rates.items() if node.startswith("sink:"))}
+                for point in list(watched.points)[-_POINTS_SHOWN:]
+            ],
+            "rates": dict(watched.rates),
+            "events": [vars(event) for event in self.master.watching.events(name, 50)],
+        }  # fmt: skip
+
+    def place_of(self, name: str) -> Path | None:
+        """Where a topology is, if it is on this machine."""
+        watched = self._watched(name)
+        for node in watched.wanted.nodes.values():
+            place = self._home.topology(name, node).path
+            if place.is_dir():
+                return place
+        return None
+
+    def bundle(self, digest: str) -> bytes | None:
+        path = self._home.bundle(digest)
+        return path.read_bytes() if path.exists() else None
+
+    def _watched(self, name: str) -> Watched:
+        watched = self.master.watching.get(name)
+        if watched is None:
+            known = ", ".join(each.wanted.name for each in self.master.watching.all()) or "none yet"
+            raise CommandRefused(f"there is no topology '{name}'; the topologies are: {known}", missing=True)
+        return watched
+
+    # -- commanding -----------------------------------------------------------------------------
+
+    def submit(self, packed: bytes, file: str, sets: Sequence[str], replace_it: bool, fresh: bool, who: Person,
+               address: str, key: str | None = None) -> dict[str, Any]:  # fmt: skip
+        """Take a topology over; raises CommandRefused or BundleError with what is wrong with it."""
+        files = contents(packed)
+        digest = digest_of(files)
+        if file not in files:
+            raise CommandRefused(f"the bundle has no file '{file}'")
+
+        def do() -> dict[str, Any]:
+            with tempfile.TemporaryDirectory(prefix="penstock-submit-") as folder:
+                unpack(files, Path(folder))
+                found = inspect(Path(folder) / file, sets)
+            self._home.keep_bundle(digest, packed)
+            wanted = Wanted(found.name, digest, file, tuple(sets), found.replicas, found.chaos)
+            self._coordinator.put(_GRAPHS + found.name, json.dumps(found.graph))
+            if replace_it and self._desired.get(found.name) is not None:
+                wanted = self._desired.change(found.name, lambda now: replace(
+                    now, digest=digest, file=file, sets=tuple(sets), replicas=found.replicas, chaos=found.chaos,
+                    goal=Goal.RUN, fresh=now.fresh + fresh))  # fmt: skip
+            else:
+                wanted = self._desired.add(wanted)
+            self._say(wanted.name, f"{who.name} has submitted it, version {digest[:12]}")
+            return {"topology": wanted.name, "digest": digest, "replicas": wanted.replicas,
+                    "said": f"'{wanted.name}' was submitted"}  # fmt: skip
+
+        return self._once(key, "submit", file, {"digest": digest, "sets": list(sets)}, who, address, do)
+
+    def command(self, name: str, command: Command, who: Person, address: str,
+                key: str | None = None) -> dict[str, Any]:  # fmt: skip
+        """Carry a command out; raises CommandRefused when it makes no sense, and NotLeading."""
+
+        def do() -> dict[str, Any]:
+            wanted = self._desired.change(name, lambda now: new_goal(command, now))
+            self._say(name, f"{who.name}: {told(command)}")
+            words = words_for(command)
+            if words is None or (command.verb is Verb.RESTART and wanted.replicas < 2):
+                if command.verb is Verb.RESTART:
+                    return self._restart_alone(name)
+                said = "it stops after its epoch" if wanted.goal is Goal.STOP else "it starts"
+                return {"done": True, "said": said}
+            return self._given(wanted, command.verb, words)
+
+        return self._once(key, command.verb, name, command.model_dump(exclude_none=True), who, address, do)
+
+    def remove(self, name: str, who: Person, address: str, key: str | None = None) -> dict[str, Any]:
+        """Forget a topology that does not run; what it has written stays."""
+
+        def do() -> dict[str, Any]:
+            watched = self._watched(name)
+            if watched.seen is not None and watched.seen["how"] in ("running", "starting", "stopping"):
+                raise CommandRefused(f"'{name}' is {watched.seen['how']}: stop it first")
+            self._desired.remove(name)
+            self._nodes.forget(name)
+            self._coordinator.delete(_GRAPHS + name)
+            return {"done": True, "said": f"'{name}' was removed; its files are where they were"}
+
+        return self._once(key, "remove", name, {}, who, address, do)
+
+    def _restart_alone(self, name: str) -> dict[str, Any]:
+        """One replica: it ends after its epoch, and goes on from there."""
+        self._desired.change(name, lambda now: replace(now, goal=Goal.STOP))
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while time.monotonic() < deadline:
+            seen = self._watched(name).seen
+            if seen is None or seen["how"] not in ("running", "starting", "stopping"):
+                break
+            time.sleep(_LOOK_SECONDS)
+        self._desired.change(name, lambda now: replace(now, goal=Goal.RUN))
+        return {"done": True, "said": "it was stopped after its epoch, and starts again"}
+
+    def _given(self, wanted: Wanted, verb: Verb, words: Sequence[str]) -> dict[str, Any]:
+        """Have the topology's node do it, and wait for its answer for a while."""
+        homes = sorted(set(wanted.nodes.values()))
+        if not homes:
+            raise CommandRefused(f"'{wanted.name}' has no node yet: start one with `penstock supervisor --join …`")
+        alive = self._nodes.alive()
+        if homes[0] not in alive:
+            raise CommandRefused(f"the node '{homes[0]}' of '{wanted.name}' is away: nobody there can do it now")
+        task = Task(f"{time.time():017.6f}-{uuid.uuid4().hex[:8]}", homes[0], verb, wanted.name, {"words": list(words)})
+        self._nodes.give(task)
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while time.monotonic() < deadline:
+            result = self._nodes.result(task.id)
+            if result is not None:
+                if not result.done:
+                    raise CommandRefused(result.said)
+                return {"done": True, "said": result.said, "task": task.id}
+            time.sleep(_LOOK_SECONDS)
+        return {"done": False, "said": "it is being done; look at its events", "task": task.id}
+
+    def _once(self, key: str | None, what: str, name: str, details: dict[str, Any], who: Person, address: str,
+              do: Callable[[], dict[str, Any]]) -> dict[str, Any]:  # fmt: skip
+        """Carry a command out once: the same `key` again gives the first one's answer."""
+        self._require_leading()
+        mine, now = uuid.uuid4().hex, time.time()
+        if key is not None:
+            self._forget_commands_before(now - RESULTS_KEPT_SECONDS)
+            text = self._coordinator.create_if_absent(_COMMANDS + key, json.dumps({"by": mine, "time": now}))
+            held = json.loads(text)
+            if held["by"] != mine:
+                return _answered_before(held)
+        unwritten = self._audit.note(who.name, who.role, address, what, name, details)
+        try:
+            answer = do()
+        except ConsoleError as refused:
+            if key is not None:
+                missing = isinstance(refused, CommandRefused) and refused.missing
+                self._coordinator.put(_COMMANDS + key, json.dumps({"by": mine, "time": now,
+                                                                   "refused": str(refused), "missing": missing}))
+            raise
+        if unwritten:
+            answer["warning"] = unwritten
+        if key is not None:
+            self._coordinator.put(_COMMANDS + key, json.dumps({"by": mine, "time": now, "answer": answer}))
+        return answer
+
+    def _forget_commands_before(self, moment: float) -> None:
+        for entry, text in self._coordinator.entries(_COMMANDS).items():
+            if json.loads(text)["time"] < moment:
+                self._coordinator.delete(entry)
+
+    def _require_leading(self) -> None:
+        if self.master.leading:
+            return
+        leader = self.master.leader()
+        where = f"give it to {leader.url}" if leader is not None else "wait some seconds until one leads"
+        raise NotLeading(f"this master does not lead, and nothing was done: {where}")
+
+    def _say(self, name: str, words: str) -> None:
+        self.master.watching.note(Event(time.time(), name, words))
+
+
+def _answered_before(held: dict[str, Any]) -> dict[str, Any]:
+    """What was answered when the same command was given first."""
+    if "refused" in held:
+        raise CommandRefused(held["refused"], held["missing"])
+    unknown = {"done": False, "said": "it was given before, and its outcome is not known: look at its events"}
+    answer: dict[str, Any] = held.get("answer", unknown)
+    return answer
+
+
+def summary(watched: Watched) -> dict[str, Any]:
+    """One topology in few words."""
+    wanted, seen = watched.wanted, watched.seen or {}
+    progress = seen.get("progress") or {}
+    how = seen.get("how", "starting" if wanted.nodes else "waiting for a node")
+    return {
+        "name": wanted.name,
+        "how": "away" if watched.away else how,
+        "why": f"the node {', '.join(sorted(set(wanted.nodes.values())))} says nothing" if watched.away
+               else seen.get("why", ""),
+        "goal": wanted.goal,
+        "version": wanted.digest[:12],
+        "epoch": seen.get("epoch", 0),
+        "safety": seen.get("safety", ""),
+        "replicas": seen.get("replicas", []),
+        "wanted_replicas": wanted.replicas,
+        "lag": progress.get("lag", 0),
+        "latency_ms": progress.get("epoch_ms", 0.0),
+        "delivered": progress.get("delivered", {}),
+        "tuples": progress.get("tuples", {}),
+        "failed": progress.get("failed", {}),
+        "malformed": progress.get("malformed", {}),
+        "late": progress.get("late", 0),
+        "waiting": progress.get("waiting"),
+        "nodes": sorted(set(wanted.nodes.values())),
+        "chaos": wanted.chaos,
+        "busy": bool(seen.get("busy")),
+        "at": seen.get("at"),
+    }  # fmt: skip
+
+
+def told(command: Command) -> str:
+    """A command in words."""
+    parts = [f"replica {command.replica}" if command.replica else "",
+             f"operator {command.operator}" if command.operator else "",
+             command.interval or "", f"{command.instances} instances" if command.instances else "",
+             command.name or ""]  # fmt: skip
+    return " ".join([command.verb, *(part for part in parts if part)])

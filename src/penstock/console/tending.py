@@ -1,0 +1,94 @@
+"""What a node does next about a topology. Pure: it is done in `node_supervisor`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from penstock.console.desired import Goal, Wanted
+from penstock.console.home import Begun
+
+MOST_FAILURES = 5
+"""A topology that ends so often with an error, without an epoch in between, is not started again."""
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+
+
+class Act(StrEnum):
+    NOTHING = "nothing"
+    START = "start"
+    RENEW = "renew"
+    """Put another version in place of the one that runs."""
+    STOP = "stop"
+
+
+class How(StrEnum):
+    """How a topology is, in a word."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    ENDED = "ended"
+    FAILED = "failed"
+    """It is not started again before somebody says so."""
+
+
+@dataclass(frozen=True)
+class There:
+    """What a node knows of a topology."""
+
+    begun: Begun = Begun()
+    alive: bool = False
+    """Whether its supervisor runs."""
+    epoch: int = 0
+    ended: bool = False
+    """Whether all of its input is done."""
+    failures: int = 0
+    """How often it ended with an error since it last delivered anything."""
+    failed_at: float = 0.0
+    refused: bool = False
+    """Whether it ended because the topology is wrong: that does not change by itself."""
+    stopping: bool = False
+
+
+def decide(wanted: Wanted, there: There, now: float) -> Act:
+    """What to do now; times are in seconds."""
+    another = is_another(wanted, there.begun)
+    if wanted.goal is Goal.STOP:
+        return Act.STOP if there.alive and not there.stopping else Act.NOTHING
+    if there.alive:
+        if there.stopping:
+            return Act.NOTHING
+        anew = wanted.fresh > there.begun.fresh
+        return Act.STOP if anew else Act.RENEW if another else Act.NOTHING
+    if another:
+        return Act.START
+    if there.ended or has_failed(there) or now < there.failed_at + pause_after(there.failures):
+        return Act.NOTHING
+    return Act.START
+
+
+def is_another(wanted: Wanted, begun: Begun) -> bool:
+    """Whether something else is wanted than what was started."""
+    return Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh) != begun
+
+
+def has_failed(there: There) -> bool:
+    """Whether it is not tried again."""
+    return there.refused or there.failures >= MOST_FAILURES
+
+
+def pause_after(failures: int) -> float:
+    """How long to wait before the next start, longer with every failure."""
+    return 0.0 if not failures else min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
+
+
+def how_it_is(wanted: Wanted, there: There) -> How:
+    if there.alive:
+        stopping = there.stopping or wanted.goal is Goal.STOP
+        return How.STOPPING if stopping else How.RUNNING if there.epoch else How.STARTING
+    if there.ended and not is_another(wanted, there.begun):
+        return How.ENDED
+    if has_failed(there):
+        return How.FAILED
+    return How.STOPPED if wanted.goal is Goal.STOP else How.STARTING

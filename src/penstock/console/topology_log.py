@@ -1,0 +1,49 @@
+"""What the supervisor of a topology has said: progress as JSON lines, and words."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+_LAST_WORDS = 2_000
+_PROGRESS_BYTES = 32_000
+_LONGEST_LOG = 10_000_000
+
+
+def last_lines(log: Path, length: int) -> list[str]:
+    """The whole lines among the last bytes of a log."""
+    try:
+        with log.open("rb") as file:
+            start = max(file.seek(0, os.SEEK_END) - length, 0)
+            file.seek(start)
+            lines = file.read().decode(errors="replace").splitlines(keepends=True)
+    except OSError:
+        return []
+    return [line.rstrip() for line in lines[1 if start else 0 :] if line.endswith("\n")]
+
+
+def last_words(log: Path) -> str:
+    """The last of what a topology's supervisor has said that is no progress."""
+    said = [line for line in last_lines(log, 20 * _LAST_WORDS) if line and not line.startswith("{")]
+    return "\n".join(said[-5:])[-_LAST_WORDS:]
+
+
+def last_progress(log: Path) -> dict[str, Any] | None:
+    """The newest progress that a topology's supervisor has told."""
+    for line in reversed(last_lines(log, _PROGRESS_BYTES)):
+        if line.startswith(('{"event": "progress"', '{"event": "end"')):
+            with contextlib.suppress(ValueError):
+                found: dict[str, Any] = json.loads(line)
+                return found
+    return None
+
+
+def shorten(log: Path) -> None:
+    """Keep the end of a log that has grown too long; whoever writes to it goes on."""
+    with contextlib.suppress(OSError):
+        if log.stat().st_size > _LONGEST_LOG:
+            log.with_suffix(".log.1").write_text("\n".join(last_lines(log, _LONGEST_LOG // 10)))
+            os.truncate(log, 0)

@@ -1,0 +1,166 @@
+"""What a master knows of all topologies: as they are now, and as they were in the last minutes.
+
+Every candidate watches, whether it leads or not, so that one that takes over shows the same at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.console.desired import Desired, Wanted
+from penstock.console.events import Event, events_between
+from penstock.console.node_supervisor import merged
+from penstock.console.nodes import Node, Nodes
+from penstock.coordination.base import Coordinator
+from penstock.errors import CoordinationError
+
+LOOK_SECONDS = 0.5
+SILENT_SECONDS = 5.0
+"""A node that has said nothing for so long is away; what it said is shown as old."""
+_POINTS_KEPT = 600
+_EVENTS_KEPT = 500
+_RATE_SECONDS = 2.0
+"""Over how long tuples are counted for a rate: progress is told once a second."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One moment of a topology."""
+
+    time: float
+    epoch: int
+    lag: int
+    tuples: Mapping[str, int]
+    """By node of the graph, how many tuples have left it since the start."""
+    rates: Mapping[str, float]
+    """By node of the graph, how many a second."""
+    latency_ms: float
+    first: Mapping[str, int] = field(default_factory=dict)
+    """By replica, how many epochs it was the first to deliver."""
+
+
+@dataclass
+class Watched:
+    """One topology."""
+
+    wanted: Wanted
+    seen: dict[str, Any] | None = None
+    points: deque[Point] = field(default_factory=lambda: deque(maxlen=_POINTS_KEPT))
+
+    @property
+    def away(self) -> bool:
+        """Whether nobody has said anything of it lately."""
+        return self.seen is not None and time.time() - self.seen["at"] > SILENT_SECONDS
+
+    @property
+    def rates(self) -> Mapping[str, float]:
+        return self.points[-1].rates if self.points else {}
+
+
+class Watching:
+    """Looks at everything, twice a second; safe for threads."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._desired = Desired(coordinator)
+        self._nodes = Nodes(coordinator)
+        self._lock = threading.Lock()
+        self._watched: dict[str, Watched] = {}
+        self._events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
+        self._changed = threading.Condition(self._lock)
+        self._round = 0
+        self._alive: dict[str, Node] = {}
+        self.reachable = False
+        """Whether the coordinator answered the last time."""
+
+    def look(self) -> None:
+        """One look; raises CoordinationError when the coordinator is away."""
+        try:
+            wanted = {each.name: each for each in self._desired.all()}
+            told = self._nodes.told()
+            seen = {name: merged(told.get(name, {})) for name in wanted}
+            alive = self._nodes.alive()
+        except CoordinationError:
+            self.reachable = False
+            raise
+        self.reachable = True
+        with self._lock:
+            for name in [name for name in self._watched if name not in wanted]:
+                self._events.extend(events_between(name, self._watched.pop(name).seen, None))
+            for name, each in wanted.items():
+                self._take_in(name, each, seen[name])
+            self._alive = alive
+            self._round += 1
+            self._changed.notify_all()
+
+    def all(self) -> list[Watched]:
+        with self._lock:
+            return [self._watched[name] for name in sorted(self._watched)]
+
+    def get(self, name: str) -> Watched | None:
+        with self._lock:
+            return self._watched.get(name)
+
+    def nodes(self) -> dict[str, Node]:
+        with self._lock:
+            return dict(self._alive)
+
+    def events(self, topology: str | None = None, last: int = 100) -> list[Event]:
+        """The newest, the oldest of them first."""
+        with self._lock:
+            chosen = [event for event in self._events if topology in (None, event.topology)]
+        return chosen[-last:]
+
+    def note(self, event: Event) -> None:
+        with self._lock:
+            self._events.append(event)
+
+    def await_change(self, known: int, seconds: float) -> int:
+        """The number of the last look; waits for a later one than `known`, but no longer than so."""
+        with self._lock:
+            self._changed.wait_for(lambda: self._round > known, seconds)
+            return self._round
+
+    def _take_in(self, name: str, wanted: Wanted, seen: dict[str, Any] | None) -> None:
+        watched = self._watched.setdefault(name, Watched(wanted))
+        watched.wanted = wanted
+        if seen is None or (watched.seen is not None and seen["at"] <= watched.seen["at"]):
+            return
+        self._events.extend(events_between(name, watched.seen, seen))
+        watched.seen = seen
+        point = point_after(watched.points, seen)
+        if point is not None:
+            watched.points.append(point)
+
+
+def point_after(points: Sequence[Point], seen: Mapping[str, Any]) -> Point | None:
+    """The moment that `seen` tells of; None when it tells of none. Rates are since one some seconds ago."""
+    progress = seen.get("progress")
+    if not progress:
+        return None
+    earlier = (point for point in reversed(points) if seen["at"] - point.time >= _RATE_SECONDS)
+    before = next(earlier, points[0] if points else None)
+    tuples = {name: count for name, count in progress["tuples"].items() if count is not None}
+    tuples |= {f"sink:{name}": count for name, count in progress["delivered"].items()}
+    took = seen["at"] - before.time if before is not None else 0.0
+    # After a restart everything is counted from zero.
+    rates = {
+        name: max(count - before.tuples.get(name, 0), 0) / took if before is not None and took > 0 else 0.0
+        for name, count in tuples.items()
+    }
+    first = {view["name"]: view["first"] for view in seen["replicas"]}
+    return Point(seen["at"], seen["epoch"], progress["lag"], tuples, rates, progress.get("epoch_ms", 0.0), first)
+
+
+def watch_until(over: threading.Event, watching: Watching) -> None:
+    """Look again and again."""
+    while not over.is_set():
+        began = time.monotonic()
+        with suppress(CoordinationError):
+            watching.look()
+        over.wait(max(LOOK_SECONDS - (time.monotonic() - began), 0.05))

@@ -1,0 +1,211 @@
+// The console's page. What it shows comes from /api/stream; what it does goes to /api/topologies/NAME/commands.
+import { graph, chart, timeline, colourOf } from "./drawing.js";
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const main = $("#main");
+let stream, shown = null, person = { role: "viewer" }, told = null, chosen = 0, log = "";
+
+// -- text -----------------------------------------------------------------------------------------
+export function h(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value != null) element.setAttribute(key, value);
+  }
+  element.append(...children.flat().filter((child) => child != null));
+  return element;
+}
+export const short = (number) => number >= 1e6 ? `${(number / 1e6).toFixed(1)} M` : number >= 1e4 ? `${(number / 1e3).toFixed(0)} K`
+  : number >= 100 ? Math.round(number).toLocaleString("en") : number > 0 ? number.toFixed(number < 10 ? 1 : 0) : "0";
+const whole = (number) => Math.round(number).toLocaleString("en");
+const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
+const tone = (topology) => ({ running: topology.replicas.every((one) => one.phase === "safe") ? "good" : "warn", ended: "good",
+  failed: "bad", away: "bad" })[topology.how] ?? "";
+
+// -- asking ---------------------------------------------------------------------------------------
+async function ask(path, options = {}) {
+  const answer = await fetch(path, { ...options, headers: { "Content-Type": "application/json", ...(options.headers ?? {}) } });
+  if (answer.status === 401) { login(); throw new Error("a token is needed"); }
+  const text = await answer.text();
+  if (!answer.ok) { let said; try { said = JSON.parse(text).error; } catch { said = text; } throw new Error(said || `HTTP ${answer.status}`); }
+  return text && answer.headers.get("content-type")?.includes("json") ? JSON.parse(text) : text;
+}
+function login() {
+  const dialog = $("#login");
+  if (dialog.open) return;
+  dialog.showModal();
+  $("form", dialog).onsubmit = async (event) => {
+    event.preventDefault();
+    const token = event.target.elements.token.value.trim();
+    const answer = await fetch("/api/session", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }) });
+    if (answer.ok) { dialog.close(); begin(); } else $(".bad", dialog).textContent = (await answer.json()).error;
+  };
+}
+function banner(words) { $("#banner").hidden = !words; $("#banner").textContent = words ?? ""; }
+function linked(up) { const pill = $("#link"); pill.textContent = up ? "live" : "not connected"; pill.className = `pill ${up ? "good" : "bad"}`; }
+
+// -- listening ------------------------------------------------------------------------------------
+function listen(name) {
+  stream?.close();
+  let since = null;
+  stream = new EventSource(name ? `/api/stream?topology=${encodeURIComponent(name)}` : "/api/stream");
+  stream.onmessage = (event) => { since = null; linked(true); banner(null); told = JSON.parse(event.data); show(); };
+  stream.addEventListener("trouble", (event) => banner(`The coordinator does not answer; what is shown may be old. ${JSON.parse(event.data).error}`));
+  stream.addEventListener("gone", (event) => { stream.close(); told = null; nothing(JSON.parse(event.data).error); });
+  stream.onerror = () => {
+    linked(false);
+    since ??= Date.now();
+    banner(`The console has not answered since ${clock(since / 1000)}. Topologies go on without it; this page tries again by itself.`);
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { if (stream.readyState === EventSource.CLOSED) begin(); }, 1000);
+  };
+}
+async function begin() {
+  try {
+    const console_ = await ask("/api/console");
+    person = console_.person;
+    $("#master").textContent = console_.leading ? `${console_.nodes.length} node${console_.nodes.length === 1 ? "" : "s"}`
+      : `standby${console_.leader ? ` of ${console_.leader.url}` : ""}`;
+  } catch (error) { if (error.message === "a token is needed") return; }
+  route();
+}
+function route() {
+  const name = decodeURIComponent(location.hash.match(/^#\/topology\/(.+)$/)?.[1] ?? "") || null;
+  shown = name; told = null; log = "";
+  main.replaceChildren(h("p", { class: "quiet" }, "Looking …"));
+  listen(name);
+}
+
+// -- showing --------------------------------------------------------------------------------------
+function show() { if (Array.isArray(told) && !shown) overview(told); else if (told && shown) detail(told); }
+function nothing(words) { main.replaceChildren(h("div", { class: "empty" }, h("h1", {}, "Nothing here"), h("p", {}, words), h("p", {}, h("a", { href: "#/" }, "All topologies")))); }
+
+function overview(topologies) {
+  document.title = "Penstock";
+  if (!topologies.length) {
+    main.replaceChildren(h("div", { class: "empty" }, h("h1", {}, "No topology yet"), h("p", {}, "Hand one over:"),
+      h("p", {}, h("code", {}, "penstock submit topology.yaml")), h("p", {}, "New here? ", h("code", {}, "penstock init demo && penstock submit demo"))));
+    return;
+  }
+  chosen = Math.min(chosen, topologies.length - 1);
+  main.replaceChildren(h("h1", {}, "Topologies"), h("div", { class: "cards" }, topologies.map((one, place) =>
+    h("a", { class: `card${place === chosen ? " on" : ""}`, href: `#/topology/${encodeURIComponent(one.name)}`, "data-name": one.name },
+      h("div", { class: "top" }, h("strong", {}, one.name), h("span", { class: `pill ${tone(one)}` }, one.safety || one.how)),
+      facts([["epoch", whole(one.epoch)], ["delivered", whole(Object.values(one.delivered).reduce((a, b) => a + b, 0))], ["waiting to be read", short(one.lag)]]),
+      one.why ? h("p", { class: "bad" }, one.why.split("\n").pop()) : null))));
+}
+const facts = (pairs) => h("div", { class: "facts" }, pairs.map(([name, value]) => h("div", {}, h("b", {}, value), name)));
+
+function detail(one) {
+  document.title = `${one.name} · Penstock`;
+  const focused = document.activeElement?.dataset?.verb, scrolled = $(".events")?.scrollTop ?? 0;
+  const last = one.points.at(-1);
+  const total = Object.values(one.delivered).reduce((a, b) => a + b, 0);
+  const parts = [
+    h("div", { class: "head" }, h("a", { href: "#/", "aria-label": "All topologies" }, "←"), h("h1", {}, one.name),
+      h("span", { class: `pill ${tone(one)}`, id: "how" }, one.how), one.safety ? h("span", { class: `pill ${tone(one)}`, id: "safety" }, one.safety) : null,
+      h("span", { class: "quiet" }, `version ${one.version} on ${one.nodes.join(", ") || "no node yet"}`)),
+    one.why ? h("pre", { class: "why bad" }, one.why) : null,
+    one.waiting ? h("p", { class: "why" }, `Waiting: ${one.waiting}`) : null,
+    buttons(one),
+    h("section", { class: "panel scroll", "aria-label": "Graph" }, one.graph ? graph(one.graph, one.rates, one.failed) : "No graph."),
+    h("div", { class: "grid" },
+      panel("Tuples a second", chart(one.points, [["in", "--source"], ["out", "--sink"]], short), legend([["read", "--source"], ["delivered", "--sink"]])),
+      panel("An epoch takes", chart(one.points, [["latency_ms", "--stateful"]], (value) => `${short(value)} ms`)),
+      panel("Waiting to be read", chart(one.points, [["lag", "--python"]], short)),
+      h("section", { class: "panel wide" }, h("h2", {}, "Epochs"), facts([["delivered epochs", whole(one.epoch)], ["tuples at the sinks", whole(total)],
+        ["now, tuples/s", short(last?.out ?? 0)], ["failed", whole(Object.values(one.failed).reduce((a, b) => a + b, 0))], ["late", whole(one.late)]]),
+        timeline(one.points, one.events), legend(one.replicas.map((each, place) => [`delivered first by replica ${each.name}`, colourOf(place)]))),
+      h("section", { class: "panel two" }, h("h2", {}, "Replicas"), replicas(one)),
+      h("section", { class: "panel" }, h("h2", {}, "Events"), events(one.events)),
+      h("section", { class: "panel wide" }, h("h2", {}, "Log ", h("button", { class: "plain", onclick: readLog }, "read")), h("pre", { class: "log" }, log || "Not read yet.")))];
+  main.replaceChildren(...parts.filter(Boolean));
+  if (focused) $(`[data-verb="${focused}"]`)?.focus();
+  $(".events").scrollTop = scrolled;
+}
+const panel = (title, ...content) => h("section", { class: "panel" }, h("h2", {}, title), content);
+const legend = (entries) => h("div", { class: "legend" }, entries.map(([name, colour]) =>
+  h("span", {}, h("i", { style: `background:${colour.startsWith("--") ? `var(${colour})` : colour}` }), name)));
+function replicas(one) {
+  if (!one.replicas.length) return h("p", { class: "quiet" }, one.how === "starting" ? "Starting …" : "None runs.");
+  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["replica", "", "epoch", "behind", "first", "process", ""].map((name) => h("th", {}, name)))),
+    h("tbody", {}, one.replicas.map((each) => h("tr", { "data-replica": each.name }, h("td", {}, each.name),
+      h("td", {}, h("span", { class: `pill ${each.phase === "safe" ? "good" : ["down", "parked"].includes(each.phase) ? "bad" : "warn"}` }, each.phase)),
+      ...[each.epoch, each.behind, each.first].map((number) => h("td", { class: "number" }, whole(number))),
+      h("td", { class: "quiet" }, each.process ? `${each.process} on ${each.host}` : "–"),
+      h("td", {}, person.role === "operator" ? [
+        button(one, "freeze", "Freeze", { replica: each.name }, each.phase === "frozen"),
+        " ", button(one, "unfreeze", "Unfreeze", { replica: each.name }, each.phase !== "frozen"),
+        one.chaos ? [" ", button(one, "crash", "Crash", { replica: each.name })] : null] : null))))));
+}
+const events = (list) => list.length ? h("ul", { class: "events" }, [...list].reverse().map((one) =>
+  h("li", { class: one.tone }, h("time", {}, clock(one.time)), one.words))) : h("ul", { class: "events" }, h("li", { class: "quiet" }, "Nothing has happened yet."));
+async function readLog() { try { log = await ask(`/api/topologies/${encodeURIComponent(shown)}/log`); } catch (error) { log = error.message; } show(); }
+
+// -- commanding -----------------------------------------------------------------------------------
+const words = { stop: "It finishes its epoch and stops. Nothing is lost; it can be started again.",
+  kill: "kill -9, at once. With exactly-once nothing is lost or doubled: the epoch in flight is done again.",
+  restart: "With replicas, one after the other, and output never pauses. With one, it pauses for some seconds.",
+  freeze: "It begins no further epoch until it is unfrozen. Its siblings go on; without any, output pauses.",
+  crash: "kill -9 of a replica, to see that nobody notices.",
+  rescale: "State is divided anew. With replicas, one after the other.", remove: "The console forgets it. Its files stay." };
+function buttons(one) {
+  if (person.role !== "operator") return h("p", { class: "quiet" }, "You may look; commands take a token for operators.");
+  const up = ["running", "starting"].includes(one.how);
+  return h("div", { class: "bar" }, button(one, "start", "Start", {}, up || one.how === "stopping"), button(one, "stop", "Stop", {}, !up),
+    button(one, "restart", "Restart", {}, !up), button(one, "freeze", "Freeze all", {}, !up), button(one, "unfreeze", "Unfreeze all", {}, !up),
+    button(one, "interval", "Interval …", {}, !up, [["interval", "Between two epochs: 500ms, 2s, or default", "default"]]),
+    button(one, "rescale", "Rescale …", {}, !up, [["operator", "Operator", stateful(one)], ["instances", "Instances", "2"]]),
+    button(one, "checkpoint", "Checkpoint", {}, !up), button(one, "kill", "Kill", {}, !up), button(one, "remove", "Remove", {}, up || one.how === "stopping"));
+}
+const stateful = (one) => one.graph?.nodes.find((node) => node.role === "stateful" || node.role === "python")?.id ?? "";
+function button(one, verb, label, given = {}, disabled = false, fields = []) {
+  return h("button", { class: words[verb] ? "harm" : "", disabled, "data-verb": `${verb}${given.replica ?? ""}`, onclick: () => give(one, verb, label, given, fields) }, label);
+}
+async function give(one, verb, label, given, fields) {
+  let more = {};
+  if (words[verb] || fields.length) {
+    const dialog = $("#ask");
+    $("h2", dialog).textContent = `${label.replace(" …", "")} ${given.replica ? `replica ${given.replica} of ` : ""}${one.name}?`;
+    $("p", dialog).textContent = words[verb] ?? "";
+    $(".fields", dialog).replaceChildren(...fields.map(([name, words, value]) => h("label", {}, words, h("input", { name, value, required: true }))));
+    dialog.showModal();
+    await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+    if (dialog.returnValue !== "yes") return;
+    more = Object.fromEntries(fields.map(([name]) => [name, $(`[name=${name}]`, dialog).value.trim()]));
+    if (more.instances) more.instances = Number(more.instances);
+  }
+  const path = `/api/topologies/${encodeURIComponent(one.name)}`, key = { "Idempotency-Key": crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`.replace(".", "") };
+  try {
+    if (verb === "remove") { await ask(path, { method: "DELETE", headers: key }); location.hash = "#/"; }
+    else await ask(`${path}/commands`, { method: "POST", headers: key, body: JSON.stringify({ verb, ...given, ...more }) });
+  } catch (error) { notify(error.message); }
+}
+function notify(words) {
+  const dialog = $("#ask");
+  $("h2", dialog).textContent = "It was not done";
+  $("p", dialog).textContent = words;
+  $(".fields", dialog).replaceChildren();
+  dialog.showModal();
+}
+
+// -- keys, light and dark -------------------------------------------------------------------------
+function theme(value) { document.documentElement.dataset.theme = value; localStorage.setItem("theme", value); }
+theme(localStorage.getItem("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+const turn = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+$("#theme").onclick = turn;
+$("#help").onclick = () => $("#keys").showModal();
+document.addEventListener("keydown", (event) => {
+  if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey || $("dialog[open]")) return;
+  const cards = [...document.querySelectorAll("a.card")];
+  if (event.key === "t") turn();
+  else if (event.key === "?") $("#keys").showModal();
+  else if (event.key === "Escape" && shown) location.hash = "#/";
+  else if ((event.key === "j" || event.key === "k") && cards.length) {
+    chosen = Math.max(0, Math.min(cards.length - 1, chosen + (event.key === "j" ? 1 : -1)));
+    cards.forEach((card, place) => card.classList.toggle("on", place === chosen));
+  } else if (event.key === "Enter" && cards[chosen] && event.target === document.body) cards[chosen].click();
+});
+addEventListener("hashchange", route);
+linked(false);
+begin();

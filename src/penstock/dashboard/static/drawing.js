@@ -1,0 +1,85 @@
+// Pictures of a topology: its graph, figures over time, and who delivered each epoch. No state of their own.
+const SVG = "http://www.w3.org/2000/svg";
+const colours = ["#3b6fe0", "#0f9d76", "#c98a06", "#8a4fd3", "#d6455d"];
+export const colourOf = (place) => colours[place % colours.length];
+
+function s(tag, properties = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(properties)) if (value != null) element.setAttribute(key, value);
+  element.append(...children.flat().filter((child) => child != null));
+  return element;
+}
+const cut = (text, length) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
+const short = (number) => number >= 1e6 ? `${(number / 1e6).toFixed(1)}M` : number >= 1e4 ? `${(number / 1e3).toFixed(0)}K`
+  : number >= 10 ? Math.round(number) : number > 0 ? number.toFixed(1) : "0";
+
+export function graph(drawn, rates, failed) {
+  const busiest = Math.max(1, ...Object.values(rates));
+  const byId = Object.fromEntries(drawn.nodes.map((node) => [node.id, node]));
+  const middle = (points) => { const [x1, y1] = points[0], [x2, y2] = points.at(-1); return [(x1 + x2) / 2, (y1 + y2) / 2]; };
+  const curve = (points) => points.map(([x, y], place) => {
+    if (!place) return `M${x} ${y}`;
+    const [before, height] = points[place - 1], half = (before + x) / 2;
+    return height === y ? `H${x}` : `C${half} ${height} ${half} ${y} ${x} ${y}`;
+  }).join("");
+  const edges = drawn.edges.map((edge) => {
+    // The layout leaves room for a label before a card; here the edge goes on to the card itself.
+    const points = [...edge.points, [byId[edge.to].x, edge.points.at(-1)[1]]];
+    const rate = rates[edge.from] ?? 0, [x, y] = middle(points);
+    return [s("path", { class: `edge${rate > 0 ? " moving" : ""}`, d: curve(points), "data-from": edge.from }),
+      s("text", { class: "rate", x, y: y - 6, "text-anchor": "middle" }, `${short(rate)}/s`)];
+  });
+  const nodes = drawn.nodes.map((node) => {
+    const load = (rates[node.id] ?? 0) / busiest, broken = failed?.[node.id];
+    return s("g", { transform: `translate(${node.x} ${node.y})`, "data-node": node.id, role: "img",
+        "aria-label": `${node.role} ${node.name}, ${short(rates[node.id] ?? 0)} tuples a second` },
+      s("title", {}, `${node.name}: ${node.brief}\n${short(rates[node.id] ?? 0)} tuples/s${broken ? `\n${broken} failed` : ""}`),
+      s("rect", { class: "card-face", width: node.width, height: node.height, rx: 10 }),
+      s("rect", { width: 5, height: node.height - 16, x: 8, y: 8, rx: 2.5, fill: `var(--${node.role})` }),
+      s("text", { class: "name", x: 24, y: 24 }, cut(node.name, Math.floor(node.width / 8.5) - 3)),
+      s("text", { class: "brief", x: 24, y: 41 }, cut(node.brief, Math.floor(node.width / 6) - 4)),
+      s("rect", { class: "load", x: 24, y: node.height - 9, width: Math.max(0, (node.width - 36) * load), height: 3, rx: 1.5,
+        fill: load > 0.85 ? "var(--bad)" : load > 0.6 ? "var(--warn)" : "var(--good)" }),
+      broken ? s("text", { class: "rate", x: node.width - 10, y: 22, "text-anchor": "end", fill: "var(--bad)" }, `${broken} failed`) : null);
+  });
+  return s("svg", { class: "graph", viewBox: `-8 -22 ${drawn.width + 16} ${drawn.height + 40}`, width: drawn.width + 16, height: drawn.height + 40 }, edges.flat(), nodes);
+}
+
+export function chart(points, series, say) {
+  const width = 380, height = 130, left = 60, bottom = 18, top = 8;
+  const recent = points.slice(-240);
+  if (recent.length < 2) return s("svg", { class: "chart", viewBox: `0 0 ${width} ${height}` }, s("text", { class: "axis", x: left, y: height / 2 }, "Nothing to show yet."));
+  const begin = recent[0].time, end = recent.at(-1).time;
+  const most = Math.max(1e-9, ...recent.flatMap((point) => series.map(([name]) => point[name]))) * 1.08;
+  const x = (time) => left + (width - left - 6) * (time - begin) / Math.max(end - begin, 1e-9), y = (value) => height - bottom - (height - bottom - top) * value / most;
+  const rules = [0, 0.5, 1].map((part) => [s("line", { class: "rule", x1: left, x2: width - 6, y1: y(most * part), y2: y(most * part) }),
+    s("text", { class: "axis", x: left - 6, y: y(most * part) + 3.5, "text-anchor": "end" }, say(most * part))]);
+  const lines = series.map(([name, colour]) => {
+    const path = recent.map((point, place) => `${place ? "L" : "M"}${x(point.time).toFixed(1)} ${y(point[name]).toFixed(1)}`).join("");
+    return [s("path", { class: "area", d: `${path}L${x(end)} ${y(0)}L${x(begin)} ${y(0)}Z`, fill: `var(${colour})` }), s("path", { class: "line", d: path, stroke: `var(${colour})` })];
+  });
+  return s("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img" }, rules.flat(), lines.flat(),
+    s("text", { class: "axis", x: left, y: height - 4 }, `${Math.round(end - begin)} s ago`), s("text", { class: "axis", x: width - 6, y: height - 4, "text-anchor": "end" }, "now"));
+}
+
+export function timeline(points, events) {
+  const width = 1180, height = 46, recent = points.slice(-240);
+  const drawn = s("svg", { class: "timeline", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Which replica delivered first, over time" });
+  if (recent.length < 2) return drawn;
+  const begin = recent[0].time, end = recent.at(-1).time, x = (time) => width * (time - begin) / Math.max(end - begin, 1e-9);
+  const most = Math.max(1, ...recent.slice(1).map((point, place) => point.epoch - recent[place].epoch));
+  recent.slice(1).forEach((point, place) => {
+    const before = recent[place], names = Object.keys(point.first ?? {});
+    const gained = names.map((name) => Math.max(0, point.first[name] - (before.first?.[name] ?? 0)));
+    const winner = gained.indexOf(Math.max(...gained)), epochs = point.epoch - before.epoch;
+    if (epochs <= 0) return;
+    const tall = 6 + 26 * epochs / most;
+    drawn.append(s("rect", { x: x(before.time) + 0.5, y: 34 - tall, width: Math.max(1, x(point.time) - x(before.time) - 1), height: tall,
+      fill: gained[winner] > 0 ? colourOf(winner) : "var(--line)" }, s("title", {}, `epochs ${before.epoch + 1} to ${point.epoch}`)));
+  });
+  for (const event of events) {
+    if (event.time < begin || !/is gone|was replaced|killed/.test(event.words)) continue;
+    drawn.append(s("path", { d: `M${x(event.time)} 46l-5 -9h10z`, fill: "var(--bad)" }, s("title", {}, event.words)));
+  }
+  return drawn;
+}

@@ -1,0 +1,63 @@
+"""What is wanted of a running topology, kept in its coordinator until it is taken back.
+
+An order is a wish and no message: whoever it concerns looks, many times a second, what is wanted now. So the same order
+given twice is one, and one that was given while nobody was there is found.
+"""
+
+from __future__ import annotations
+
+from penstock.coordination.base import Coordinator
+
+EVERYTHING = "*"
+"""In place of an operator: the whole replica."""
+
+FIRST = "1"
+"""The replica of a topology that has one only."""
+
+_FROZEN = "orders/frozen/"
+_INTERVAL = "orders/interval"
+
+
+class Orders:
+    """The orders for one topology."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+
+    def freeze(self, replica: str, operator: str = EVERYTHING) -> bool:
+        """Have a replica begin no further epoch; False when that was wanted already."""
+        key = f"{_FROZEN}{replica}/{operator}"
+        known = self._coordinator.get(key) is not None
+        self._coordinator.put(key, operator)
+        return not known
+
+    def unfreeze(self, replica: str, operator: str = EVERYTHING) -> bool:
+        """Take that back; False when it was not wanted. For the whole replica, whatever of it was frozen."""
+        keys = self._coordinator.list(f"{_FROZEN}{replica}/")
+        if operator != EVERYTHING:
+            keys = [key for key in keys if key == f"{_FROZEN}{replica}/{operator}"]
+        for key in keys:
+            self._coordinator.delete(key)
+        return bool(keys)
+
+    def frozen(self, replica: str) -> tuple[str, ...]:
+        """The operators of a replica that are frozen, or `EVERYTHING`; nothing when it may go on."""
+        prefix = f"{_FROZEN}{replica}/"
+        return tuple(key.removeprefix(prefix) for key in self._coordinator.list(prefix))
+
+    def set_interval(self, seconds: float | None) -> None:
+        """Have so many seconds between two epochs; None: as the topology says."""
+        if seconds is None:
+            self._coordinator.delete(_INTERVAL)
+        else:
+            self._coordinator.put(_INTERVAL, repr(seconds))
+
+    def interval(self) -> float | None:
+        """Seconds between two epochs, where somebody wants others than the topology says."""
+        text = self._coordinator.get(_INTERVAL)
+        return None if text is None else float(text)
+
+    def forget(self) -> None:
+        """The topology begins anew: nothing is wanted of it yet."""
+        for key in (*self._coordinator.list(_FROZEN), _INTERVAL):
+            self._coordinator.delete(key)

@@ -1,0 +1,34 @@
+"""Holds up the epochs of a run while it is closed."""
+
+from __future__ import annotations
+
+import threading
+
+
+class Gate:
+    """Closed and opened by one thread, passed by another."""
+
+    def __init__(self) -> None:
+        self._open = threading.Event()
+        self._open.set()
+        self._for_good = False
+
+    @property
+    def is_closed(self) -> bool:
+        return not self._open.is_set()
+
+    def hold(self, closed: bool) -> None:
+        """Close it, or open it; once it is open for good, nothing closes it."""
+        if closed and not self._for_good:
+            self._open.clear()
+        else:
+            self._open.set()
+
+    def open_for_good(self) -> None:
+        """The run is about to end: whoever waits goes on."""
+        self._for_good = True
+        self._open.set()
+
+    def pass_through(self) -> None:
+        """Wait until it is open."""
+        self._open.wait()

@@ -1,0 +1,309 @@
+"""The console over HTTP: what it tells, what it does, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.console import api
+from penstock.console.bundle import pack
+from penstock.console.client import Client
+from penstock.console.desired import Desired, Goal
+from penstock.console.tokens import Role
+from penstock.coordination.memory import MemoryCoordinator
+from penstock.errors import ConsoleError
+
+from ...waiting import wait_until
+from .running_console import RunningConsole, running_console, view
+
+TOPOLOGY = """\
+topology: count
+chaos: {chaos}
+sources:
+  ticks: {{generator: {{id: sequence}}, count: 10}}
+sinks:
+  out: {{from: ticks, file: out/rows.jsonl}}
+"""
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[RunningConsole]:
+    with running_console(tmp_path / "home") as console:
+        wait_until(lambda: console.master.leading)
+        yield console
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> bytes:
+    return bundle(tmp_path)
+
+
+def bundle(folder: Path, chaos: str = "refused") -> bytes:
+    own = folder / "own"
+    own.mkdir(exist_ok=True)
+    (own / "topology.yaml").write_text(TOPOLOGY.format(chaos=chaos))
+    return pack(own)
+
+
+def submit(console: RunningConsole, packed: bytes, replace: bool = False) -> dict[str, Any]:
+    return console.client.submit(packed, "topology.yaml", (), replace, False)
+
+
+def raw(
+    console: RunningConsole, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+) -> tuple[int, Any]:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = urllib.request.Request(console.url + path, body, names, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_what_was_submitted_is_listed_and_drawn(console: RunningConsole, packed: bytes) -> None:
+    answer = submit(console, packed)
+    wait_until(lambda: console.client.get("/api/topologies"))
+    listed = console.client.get("/api/topologies")
+    assert [one["name"] for one in listed] == ["count"]
+    assert listed[0]["how"] == "waiting for a node"
+    graph = console.client.get("/api/topologies/count")["graph"]
+    assert {node["id"] for node in graph["nodes"]} == {"ticks", "sink:out"}
+    assert console.home.bundle(answer["digest"]).read_bytes() == packed
+
+
+def test_a_topology_has_the_node_that_is_there(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    console.node("a")
+    desired = Desired(console.coordinator)
+    wait_until(lambda: (wanted := desired.get("count")) and wanted.nodes == {"1": "a"})
+
+
+def test_the_same_name_twice_is_refused_and_replaced_when_asked(console: RunningConsole, tmp_path: Path) -> None:
+    first = submit(console, bundle(tmp_path))
+    with pytest.raises(ConsoleError, match="--replace"):
+        submit(console, bundle(tmp_path, "allowed"))
+    second = submit(console, bundle(tmp_path, "allowed"), replace=True)
+    assert first["digest"] != second["digest"]
+    wanted = Desired(console.coordinator).get("count")
+    assert wanted is not None
+    assert (wanted.digest, wanted.chaos, wanted.fresh) == (second["digest"], True, 0)
+
+
+def test_a_topology_that_is_wrong_is_refused_with_all_that_is_wrong(console: RunningConsole, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "topology.yaml").write_text("topology: wrong\nsinks: {out: {from: nothing, file: x}}\n")
+    with pytest.raises(ConsoleError, match="nothing"):
+        submit(console, pack(own))
+    assert Desired(console.coordinator).names() == []
+
+
+def test_what_is_no_bundle_is_refused(console: RunningConsole) -> None:
+    with pytest.raises(ConsoleError, match="not a bundle"):
+        submit(console, b"no archive")
+    with pytest.raises(ConsoleError, match=r"no file 'topology\.yaml'"):
+        submit(console, pack(console.home.path))
+
+
+def test_too_much_is_not_taken(console: RunningConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "MAX_BYTES", 1000)
+    code, said = raw(console, "/api/topologies", "POST", b"x" * 2000)
+    assert code == 413
+    assert "at most" in said
+
+
+def test_stop_and_start_are_goals(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    desired = Desired(console.coordinator)
+    assert console.client.command("count", "stop")["done"]
+    assert (wanted := desired.get("count")) is not None
+    assert wanted.goal is Goal.STOP
+    console.client.command("count", "start")
+    assert (wanted := desired.get("count")) is not None
+    assert wanted.goal is Goal.RUN
+
+
+def test_the_same_command_twice_is_carried_out_once(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    body = json.dumps({"verb": "stop"}).encode()
+    before = (Desired(console.coordinator).get("count") or pytest.fail("it is not there")).generation
+    answers = [raw(console, "/api/topologies/count/commands", "POST", body, Idempotency_Key="k1",
+                   Content_Type="application/json") for _ in range(2)]  # fmt: skip
+    assert answers[0] == answers[1]
+    assert answers[0][0] == 200
+    after = (Desired(console.coordinator).get("count") or pytest.fail("it is not there")).generation
+    assert after == before + 1
+
+
+@pytest.mark.parametrize(("path", "command", "code", "words"), [
+    ("sum", {"verb": "stop"}, 404, "there is no topology 'sum'"),
+    ("count", {"verb": "freeze", "replica": "7"}, 404, "has no replica '7'"),
+    ("count", {"verb": "crash"}, 409, "chaos: allowed"),
+    ("count", {"verb": "freeze"}, 409, "has no node yet"),
+    ("count", {"verb": "dance"}, 422, "verb"),
+    ("count", {"verb": "interval"}, 422, "interval needs interval"),
+    ("count", {"verb": "stop", "replica": "1"}, 422, "takes no replica"),
+    ("count", {"verb": "interval", "interval": "--help"}, 422, "interval"),
+    ("count", {"verb": "checkpoint", "name": "../../x"}, 422, "name"),
+    ("..%2f..%2fetc", {"verb": "stop"}, 404, ""),
+])  # fmt: skip
+def test_a_command_that_makes_no_sense_says_why(
+    console: RunningConsole, packed: bytes, path: str, command: dict[str, Any], code: int, words: str
+) -> None:
+    submit(console, packed)
+    given = json.dumps(command).encode()
+    found, said = raw(console, f"/api/topologies/{path}/commands", "POST", given, Content_Type="application/json")
+    assert found == code, said
+    assert words in said
+
+
+def test_a_node_does_it_and_its_answer_is_told(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    console.node("a")
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+
+    def do_it() -> bool:
+        for task in console.nodes.tasks("a"):
+            assert (task.verb, list(task.arguments["words"])) == ("interval", ["2s"])
+            console.nodes.finish(task, True, "an epoch every 2 s")
+            return True
+        return False
+
+    threading.Thread(target=lambda: wait_until(do_it)).start()
+    assert console.client.command("count", "interval", interval="2s")["said"] == "an epoch every 2 s"
+
+
+def test_a_running_topology_is_not_removed(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    console.see("count", how="running")
+    with pytest.raises(ConsoleError, match="stop it first"):
+        console.client.remove("count")
+    console.see("count", how="stopped")
+    console.client.remove("count")
+    assert Desired(console.coordinator).names() == []
+
+
+def test_rates_events_and_figures_come_from_what_nodes_see(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    progress = {"tuples": {"ticks": 100}, "delivered": {"out": 90}, "lag": 10, "epoch_ms": 50.0, "late": 0,
+                "failed": {}}  # fmt: skip
+    console.see("count", at=1000.0, replicas=[view("1"), view("2")], progress=progress, epoch=5)
+    later = progress | {"tuples": {"ticks": 300}, "delivered": {"out": 190}}
+    console.see("count", at=1002.0, replicas=[view("1", "down", process=None), view("2")], progress=later, epoch=9)
+    found = console.client.get("/api/topologies/count")
+    assert found["rates"] == {"ticks": 100.0, "sink:out": 50.0}
+    assert found["points"][-1]["in"] == 100.0
+    said = [event["words"] for event in console.client.get("/api/events", topology="count")]
+    assert "replica 1 on node-b is gone; the others go on, nothing is late" in said
+    figures = console.client.text("/metrics")
+    assert 'penstock_tuples_total{topology="count",node="sink:out"} 190.0' in figures
+    assert 'penstock_replicas_safe{topology="count"} 1.0' in figures
+
+
+def test_health_is_told_to_everybody(console: RunningConsole) -> None:
+    assert raw(console, "/healthz") == (200, "alive\n")
+    assert raw(console, "/readyz") == (200, "ready\n")
+
+
+# Who may come in.
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[RunningConsole]:
+    with running_console(tmp_path / "home", open_to_all=False) as console:
+        wait_until(lambda: console.master.leading)
+        yield console
+
+
+def test_without_a_token_nothing_is_told(guarded: RunningConsole) -> None:
+    for path in ("/api/topologies", "/api/console", "/metrics", "/api/events", "/api/stream"):
+        code, said = raw(guarded, path)
+        assert code == 401, path
+        assert "a token is needed" in said
+
+
+def test_a_wrong_token_and_an_expired_one_are_told_apart(guarded: RunningConsole) -> None:
+    right = guarded.tokens.create("ann", Role.VIEWER)
+    assert raw(guarded, "/api/topologies", Authorization=f"Bearer {right}")[0] == 200
+    code, said = raw(guarded, "/api/topologies", Authorization=f"Bearer {right[:-1]}x")
+    assert (code, "the token is wrong" in said) == (401, True)
+    old = guarded.tokens.create("ann", Role.VIEWER, seconds=-1)
+    code, said = raw(guarded, "/api/topologies", Authorization=f"Bearer {old}")
+    assert (code, "has expired" in said) == (401, True)
+    guarded.tokens.revoke(right.split("_")[1])
+    assert raw(guarded, "/api/topologies", Authorization=f"Bearer {right}")[0] == 401
+
+
+def test_who_may_look_may_not_command(guarded: RunningConsole, packed: bytes) -> None:
+    viewer = Client(guarded.url, guarded.tokens.create("ann", Role.VIEWER))
+    operator = Client(guarded.url, guarded.tokens.create("bob", Role.OPERATOR))
+    with pytest.raises(ConsoleError, match="ann may look but not command"):
+        viewer.submit(packed, "topology.yaml", (), False, False)
+    digest = operator.submit(packed, "topology.yaml", (), False, False)["digest"]
+    for ask in (lambda: viewer.command("count", "stop"), lambda: viewer.remove("count"),
+                lambda: viewer.text(f"/api/bundles/{digest}")):  # fmt: skip
+        with pytest.raises(ConsoleError, match="may look but not command"):
+            ask()
+    operator.command("count", "stop")
+    noted = [json.loads(line) for line in (guarded.home.path / "audit.jsonl").read_text().splitlines()]
+    assert [(line["who"], line["command"]) for line in noted] == [("bob", "submit"), ("bob", "stop")]
+
+
+def test_a_token_is_kept_as_a_digest_only(guarded: RunningConsole) -> None:
+    token = guarded.tokens.create("ann", Role.VIEWER)
+    kept = [guarded.coordinator.get(key) or "" for key in guarded.coordinator.list("console/tokens/")]
+    assert kept
+    assert not any(token.split("_", 2)[2] in text for text in kept)
+
+
+def test_a_browser_keeps_its_token_where_pages_cannot_read_it(guarded: RunningConsole) -> None:
+    token = guarded.tokens.create("ann", Role.VIEWER)
+    request = urllib.request.Request(f"{guarded.url}/api/session", json.dumps({"token": token}).encode(),
+                                     {"Content-Type": "application/json"}, method="POST")  # fmt: skip
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        cookie = answer.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert raw(guarded, "/api/topologies", Cookie=cookie.partition(";")[0])[0] == 200
+
+
+def test_a_page_from_elsewhere_is_turned_away(console: RunningConsole) -> None:
+    assert raw(console, "/api/topologies", "POST", b"", Origin="http://evil.example")[0] == 403
+    assert raw(console, "/api/topologies", Host="evil.example")[0] == 403
+
+
+def test_where_the_audit_cannot_be_written_it_is_said(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    audit = console.home.path / "audit.jsonl"
+    audit.unlink()
+    audit.mkdir()
+    assert "could not be written" in console.client.command("count", "stop")["warning"]
+
+
+# Several masters.
+
+def test_a_standby_shows_the_same_refuses_commands_and_takes_over(tmp_path: Path, packed: bytes) -> None:
+    coordinator = MemoryCoordinator()
+    with running_console(tmp_path / "one", coordinator, "one") as one:
+        wait_until(lambda: one.master.leading)
+        submit(one, packed)
+        with running_console(tmp_path / "two", coordinator, "two") as two:
+            wait_until(lambda: two.client.get("/api/topologies"))
+            with pytest.raises(ConsoleError, match="give it to http://one"):
+                two.client.command("count", "stop")
+            one.master.stop()
+            wait_until(lambda: two.master.leading)
+            assert two.client.command("count", "stop")["done"]
+            assert two.client.get("/api/console")["leading"]
+
+
+def test_no_console_says_how_to_start_one() -> None:
+    with pytest.raises(ConsoleError, match="penstock up"):
+        Client("http://127.0.0.1:9").get("/api/topologies")

@@ -1,0 +1,100 @@
+"""What is wanted is changed by one at a time, and stays wanted."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from penstock.console.desired import Desired, Goal, Wanted
+from penstock.console.nodes import Node, Nodes, NodeTaken, Task
+from penstock.coordination.memory import MemoryCoordinator
+from penstock.errors import CommandRefused
+
+COUNT = Wanted("count", "abc", "topology.yaml", ("replicas=2",), 2)
+
+
+@pytest.fixture
+def desired() -> Desired:
+    return Desired(MemoryCoordinator())
+
+
+def test_what_was_added_is_found(desired: Desired) -> None:
+    desired.add(COUNT)
+    assert desired.get("count") == COUNT
+    assert desired.all() == [COUNT]
+    assert desired.get("other") is None
+
+
+def test_the_same_name_twice_is_refused(desired: Desired) -> None:
+    desired.add(COUNT)
+    with pytest.raises(CommandRefused, match="--replace"):
+        desired.add(replace(COUNT, digest="other"))
+    assert desired.get("count") == COUNT
+
+
+def test_a_change_for_nothing_is_refused_with_what_there_is(desired: Desired) -> None:
+    desired.add(COUNT)
+    with pytest.raises(CommandRefused, match="the topologies are: count") as refused:
+        desired.change("sum", lambda wanted: wanted)
+    assert refused.value.missing
+
+
+def test_of_many_changes_at_once_none_is_lost(desired: Desired) -> None:
+    desired.add(COUNT)
+
+    def begin_anew() -> None:
+        for _ in range(20):
+            desired.change("count", lambda wanted: replace(wanted, fresh=wanted.fresh + 1))
+
+    threads = [threading.Thread(target=begin_anew) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = desired.get("count")
+    assert found is not None
+    assert (found.fresh, found.generation) == (80, 80)
+
+
+def test_a_goal_survives_its_way_through_the_coordinator(desired: Desired) -> None:
+    desired.add(COUNT)
+    stopped = desired.change("count", lambda wanted: replace(wanted, goal=Goal.STOP, nodes={"1": "a"}))
+    assert desired.get("count") == stopped
+    assert stopped.goal is Goal.STOP
+
+
+def test_a_node_is_there_once() -> None:
+    coordinator = MemoryCoordinator()
+    nodes = Nodes(coordinator)
+    nodes.join(Node("a", "here", 1, "0.1"))
+    with pytest.raises(NodeTaken, match="another --name"):
+        nodes.join(Node("a", "there", 2, "0.1"))
+    assert nodes.alive()["a"].process == 1
+
+
+def test_a_task_is_begun_once_and_its_result_is_kept() -> None:
+    nodes = Nodes(MemoryCoordinator())
+    task = Task("0001", "a", "kill", "count")
+    nodes.give(task)
+    nodes.give(task)
+    assert nodes.tasks("a") == [task]
+    assert nodes.tasks("b") == []
+    assert nodes.begin(task, "first start")
+    assert nodes.begin(task, "first start")
+    assert not nodes.begin(task, "second start")
+    nodes.finish(task, True, "killed")
+    assert nodes.tasks("a") == []
+    result = nodes.result("0001")
+    assert result is not None
+    assert (result.done, result.said) == (True, "killed")
+
+
+def test_what_nodes_see_is_kept_by_topology() -> None:
+    nodes = Nodes(MemoryCoordinator())
+    nodes.tell("a", "count", {"epoch": 3})
+    nodes.tell("b", "count", {"epoch": 2})
+    assert nodes.told() == {"count": {"a": {"epoch": 3}, "b": {"epoch": 2}}}
+    nodes.forget("count")
+    assert nodes.told() == {}

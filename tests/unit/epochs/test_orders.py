@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.coordination.memory import MemoryCoordinator
+from penstock.epochs.orders import EVERYTHING, Orders
+
+
+@pytest.fixture
+def orders() -> Orders:
+    return Orders(MemoryCoordinator())
+
+
+def test_what_is_frozen_stays_so_until_it_is_taken_back(orders: Orders) -> None:
+    assert orders.frozen("1") == ()
+    assert orders.freeze("1")
+    assert orders.frozen("1") == (EVERYTHING,)
+    assert orders.frozen("2") == ()
+    assert orders.unfreeze("1")
+    assert orders.frozen("1") == ()
+
+
+def test_the_same_order_twice_is_one(orders: Orders) -> None:
+    assert orders.freeze("1")
+    assert not orders.freeze("1")
+    assert orders.unfreeze("1")
+    assert not orders.unfreeze("1")
+
+
+def test_a_replica_is_frozen_while_any_operator_of_it_is(orders: Orders) -> None:
+    orders.freeze("1", "counts")
+    orders.freeze("1", "words")
+    assert orders.unfreeze("1", "counts")
+    assert orders.frozen("1") == ("words",)
+    orders.freeze("1")
+    assert orders.unfreeze("1")
+    assert orders.frozen("1") == ()
+
+
+def test_replicas_whose_names_begin_alike_are_told_apart(orders: Orders) -> None:
+    orders.freeze("11")
+    assert orders.frozen("1") == ()
+    assert not orders.unfreeze("1")
+
+
+def test_an_interval_holds_until_it_is_taken_back(orders: Orders) -> None:
+    assert orders.interval() is None
+    orders.set_interval(0.25)
+    assert orders.interval() == 0.25
+    orders.set_interval(0)
+    assert orders.interval() == 0.0
+    orders.set_interval(None)
+    assert orders.interval() is None
+
+
+def test_all_orders_are_forgotten_at_once(orders: Orders) -> None:
+    orders.freeze("1")
+    orders.set_interval(3)
+    orders.forget()
+    assert orders.frozen("1") == ()
+    assert orders.interval() is None
