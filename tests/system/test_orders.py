@@ -50,9 +50,10 @@ def test_a_run_is_frozen_goes_on_is_slowed_down_and_stops(tmp_path: Path) -> Non
         run.until(lambda: epoch(project) > 3)
         assert "frozen" in command(project, "freeze")
         run.until(lambda: any(event.get("waiting", "") and "frozen" in event["waiting"] for event in run.events()))
+        # It finishes the epoch that it is in, and begins no other.
         before = epoch(project)
         run.until(stands_still(project))
-        assert epoch(project) == before
+        assert epoch(project) <= before + 1
         command(project, "unfreeze")
         run.until(lambda: epoch(project) > before + 3)
         command(project, "interval", "30s")
@@ -97,7 +98,8 @@ def test_a_replica_that_is_frozen_is_kept_and_one_that_is_crashed_is_replaced(re
         before, kept = epoch(replicated, "1"), process(replicated, "1")
         # Longer than one that is stuck would live.
         run.until(lambda: epoch(replicated, "2") > before + 30)
-        assert epoch(replicated, "1") == before
+        # It has finished the epoch that it was in, and begun no other.
+        assert epoch(replicated, "1") <= before + 1
         assert process(replicated, "1") == kept
         command(replicated, "unfreeze", "--replica", "1")
         run.until(lambda: epoch(replicated, "1") > before + 30)

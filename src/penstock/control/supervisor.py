@@ -256,7 +256,7 @@ class Supervisor:
         if told is not None and told.run == slot.run:
             slot.told = told
             if told.epoch > sight.epoch:
-                sight = replace(sight, epoch=told.epoch, moved=now)
+                sight = replace(sight, epoch=told.epoch, took=told.took, moved=now)
             thawed = sight.frozen and told.how != FROZEN
             sight = replace(sight, ended=told.how == ENDED, frozen=told.how == FROZEN,
                             moved=now if thawed else sight.moved)

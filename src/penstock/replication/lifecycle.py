@@ -7,8 +7,8 @@ from enum import StrEnum
 
 MOST_FAILURES = 5
 """So many failures in a row, and never safe between them: it is parked, with its reason."""
-SAFE_BEHIND = 2
-"""A replica so few epochs behind the first has caught up: it is in the middle of what the other has just done."""
+_ALMOST_DONE_SECONDS = 0.5
+"""More than one epoch behind the first is still safe if what is missing takes no longer than this."""
 START_PATIENCE_SECONDS = 180.0
 """How long a start may take until the first epoch is done."""
 STALL_SECONDS = 10.0
@@ -54,6 +54,8 @@ class Sight:
     """It was ordered to begin no further epoch."""
     epoch: int = 0
     """The last epoch it has done; 0 since its start none."""
+    took: float = 0.0
+    """Seconds that epoch took it; 0 when nobody knows."""
     started: float = 0.0
     moved: float = 0.0
     """When it last did an epoch."""
@@ -82,7 +84,16 @@ def phase_of(sight: Sight, head: Head) -> Phase:
         return Phase.FROZEN
     if not sight.epoch:
         return Phase.STARTING
-    return Phase.SAFE if head.epoch - sight.epoch <= SAFE_BEHIND else Phase.RECOVERING
+    return Phase.SAFE if has_caught_up(head.epoch - sight.epoch, sight.took) else Phase.RECOVERING
+
+
+def has_caught_up(behind: int, took: float) -> bool:
+    """Whether one that is so many epochs behind, and takes so many seconds for one, could go on alone unnoticed.
+
+    One epoch behind, it is in the middle of what the first has just done. One that has only come back is cold, takes
+    long for an epoch, and two of them would be a gap that people see.
+    """
+    return behind <= 1 or 0 < behind * took <= _ALMOST_DONE_SECONDS
 
 
 def decide(sight: Sight, head: Head, now: float) -> Action:

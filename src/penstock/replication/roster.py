@@ -45,6 +45,11 @@ class Told:
     why: str = ""
     progress: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def took(self) -> float:
+        """Seconds its last epoch took it; 0 before it has said so."""
+        return float(self.progress.get("last_epoch_ms", 0.0)) / 1000
+
 
 class NameTaken(CoordinationError):
     """A replica of this name is signed in: it runs, or has died so lately that its session is not over."""

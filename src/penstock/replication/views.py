@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from penstock.replication.lifecycle import SAFE_BEHIND, Head, Phase, Sight, phase_of, safety
+from penstock.replication.lifecycle import Head, Phase, Sight, has_caught_up, phase_of, safety
 from penstock.replication.roster import ENDED, FAILED, FROZEN, Member, Told
 
 
@@ -41,7 +41,8 @@ def _view(name: str, member: Member | None, told: Told | None, head: Head) -> Re
     epoch = current.epoch if current is not None else 0
     ended = current is not None and current.how == ENDED
     frozen = current is not None and current.how == FROZEN
-    phase = phase_of(Sight(alive=member is not None, epoch=epoch, ended=ended, frozen=frozen), head)
+    took = current.took if current is not None else 0.0
+    phase = phase_of(Sight(alive=member is not None, epoch=epoch, took=took, ended=ended, frozen=frozen), head)
     why = current.why if current is not None and current.how == FAILED else ""
     return ReplicaView(
         name, member.cell if member else "–", phase, epoch, head.epoch - epoch if epoch else 0,
@@ -58,6 +59,6 @@ def all_safe(names: Iterable[str], members: Mapping[str, Member], told: Mapping[
         if said is None or said.how == ENDED:
             return said is not None
         return (member is not None and said.run == member.run and said.epoch > after
-                and head - said.epoch <= SAFE_BEHIND)
+                and has_caught_up(head - said.epoch, said.took))
 
     return all(is_safe(name) for name in names)

@@ -84,6 +84,22 @@ def test_one_that_has_ended_is_done() -> None:
 
 
 @pytest.mark.parametrize(
+    ("behind", "took", "safe"),
+    [
+        (0, 3.0, True), (1, 3.0, True),
+        # Cold: two epochs of this length would be seen as a gap.
+        (2, 0.6, False),
+        # Fast: it is done before anybody looks.
+        (2, 0.2, True), (9, 0.05, True), (11, 0.05, False),
+        (2, 0.0, False),
+    ],
+)
+def test_one_is_safe_when_what_it_has_left_to_do_takes_no_time(behind: int, took: float, safe: bool) -> None:
+    sight = replace(HEALTHY, epoch=HEAD.epoch - behind, took=took)
+    assert phase_of(sight, HEAD) is (Phase.SAFE if safe else Phase.RECOVERING)
+
+
+@pytest.mark.parametrize(
     ("phases", "behind", "said"),
     [
         ([Phase.SAFE, Phase.SAFE], 0, "2/2 safe"),
