@@ -25,9 +25,9 @@ _UNHURRIED = "1000000000000"
 """A rate at which every tuple is due at once."""
 
 
-_STARTS_PER_RECOVERY = 3.0
+_STARTS_PER_RECOVERY = 4.5
 """A replica is replaced, and catches up, while its siblings are at work: that takes longer than a start of its own."""
-_EPOCHS_PER_RECOVERY = 15
+_EPOCHS_PER_RECOVERY = 20
 _SHORTEST_INTERVAL = 0.2
 
 
