@@ -27,6 +27,8 @@ _UNHURRIED = "1000000000000"
 
 _STARTS_PER_RECOVERY = 4.5
 """A replica is replaced, and catches up, while its siblings are at work: that takes longer than a start of its own."""
+_LONGEST_START = 10.0
+"""The very first start on a machine takes longer: it makes the archive of Spark's classes."""
 _EPOCHS_PER_RECOVERY = 20
 _SHORTEST_INTERVAL = 0.2
 
@@ -54,7 +56,7 @@ class Wanted:
 
     def paced(self, epochs: int, start: float) -> Replicas:
         """The stream must last until all replicas are safe again after each blow; `start` is how long one takes."""
-        lasting = _STARTS_PER_RECOVERY * start * (self.blows + 1)
+        lasting = _STARTS_PER_RECOVERY * min(start, _LONGEST_START) * (self.blows + 1)
         own = round(max(_SHORTEST_INTERVAL, lasting / max(epochs, 1)), 2)
         return Replicas(self.number, own if self.interval is None else self.interval)
 
