@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from penstock import DeliveryError
+from penstock.runtime.buried import Graveyard
 from penstock.runtime.run import Outcome
+from penstock.runtime.state_folder import StateFolder
 from penstock.testing import run_on
 from penstock.topology.model import Topology
 
@@ -123,6 +125,8 @@ def test_failed_tuples_are_buried_or_dropped_and_everything_else_arrives(project
     assert {letter["error"] for letter in letters if letter["operator"] == "bolt"} == {"bad luck"}
     letter = next(letter for letter in letters if (letter["operator"], letter["tuple"]) == (
         "function", {"number": 207}))
+    begin, end, slices = letter.pop("span")
+    assert (begin != end, slices > 0) == (True, True)
     assert letter == {"epoch": 3, "operator": "function", "error": "ValueError: 207 is poison", "at": "own.py:10",
                       "tuple": {"number": 207}, "attempts": 1, "source": "numbers", "read_in_epoch": 3, "position": 7}
     assert outcome.progress.failed == {"function": 4, "bolt": 4, "batch": len(of_batches), "dropping": 4}
@@ -295,3 +299,23 @@ def test_what_is_owed_is_replayed_even_if_nothing_is_to_be_retried_any_more(proj
     (project.folder / "calls").rename(project.folder / "old-calls")
     assert project.run(project.topology(failing_so_often(0, "fail"))).ended
     assert received(project) == list(range(200))
+
+
+def test_dead_letters_are_replayed_once_the_code_is_corrected(project: Any) -> None:
+    project.write("own.py", OWN)
+    topology: Topology = project.topology(failing_so_often(1000, "dead-letter"))
+    run = project.started(topology)
+    outcome = run.wait(lambda snapshot: run.stop() if snapshot.epoch >= 2 else None)
+    assert not outcome.ended
+    graveyard, state = Graveyard(topology), StateFolder(project.state)
+    letters = graveyard.letters()
+    gone = sorted(letter.fields["tuple"]["number"] for letter in letters)
+    assert gone == [number for number in range(50 * outcome.progress.epoch) if number % 10 == 7]
+    kept, replayed = letters[0], letters[1:]
+    assert graveyard.replay(replayed, state, state.coordinator) == len(replayed)
+    assert graveyard.letters() == [kept]
+
+    assert project.run(project.topology(failing_so_often(0, "dead-letter"))).ended
+    assert received(project) == [number for number in range(200) if number != kept.fields["tuple"]["number"]]
+    assert project.json_lines("out/total.jsonl")[-1] == {"count": 199}
+    assert graveyard.letters() == [kept]

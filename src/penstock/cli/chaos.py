@@ -173,7 +173,7 @@ def _scratch(keep: Path | None) -> Iterator[_Scratch]:
 @contextmanager
 def _stopped_like_ctrl_c() -> Iterator[None]:
     """SIGTERM ends it as Ctrl-C does, so that no process and no mount is left behind."""
-    before = signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.busy import megabytes
+from penstock.cli.console_options import AtOption, TokenOption, at_console, client, give, meant_as_name
 from penstock.cli.loading import File, Sets, load
-from penstock.cli.screen import show_listing
+from penstock.cli.screen import fail, show_listing
 from penstock.cli.state_place import CoordinatorOption, StateOption, settled_state
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def checkpoint(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     state: StateOption = None,
     coordinator: CoordinatorOption = None,
+    at: AtOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Keep what a topology remembers after its newest epoch, under a name.
 
@@ -32,6 +35,9 @@ def checkpoint(
     Spark writes is never changed, so the files are linked. `penstock backup` copies a checkpoint elsewhere, and
     `penstock restore` goes on from it.
     """
+    if (known := at_console(file)) is not None:
+        _at_console(known, name, listing, delete, as_json, at, token)
+        return
     topology = load(file, sets, quiet=True)
     from penstock.runtime.snapshots import delete_snapshot, list_snapshots, take_snapshot
 
@@ -40,13 +46,7 @@ def checkpoint(
         delete_snapshot(folder, delete)
         typer.echo(f"checkpoint '{delete}' is removed", err=True)
     elif listing:
-        found = list_snapshots(folder)
-        show_listing(
-            [summary(each) for each in found], as_json, title=f"checkpoints of {topology.name}",
-            columns={"name": "left", "epoch": "right", "taken": "left", "instances": "right", "size": "right"},
-            rows=([each.name, str(each.epoch), each.taken, str(each.instances), megabytes(each.size)]
-                  for each in found),
-            nothing=f"topology '{topology.name}' has no checkpoints: `penstock checkpoint` takes one")
+        _show(topology.name, [summary(each) for each in list_snapshots(folder)], as_json)
     else:
         taken = take_snapshot(folder, topology.name, folder.coordinator_for(topology, coordinator), name)
         if as_json:
@@ -54,6 +54,26 @@ def checkpoint(
         else:
             typer.echo(f"checkpoint '{taken.name}' after epoch {taken.epoch}, {megabytes(taken.size)}, is in "
                        f"{folder.snapshots / taken.name}")
+
+
+def _at_console(topology: str, name: str | None, listing: bool, delete: str | None, as_json: bool, at: str | None,
+                token: str | None) -> None:  # fmt: skip
+    if delete is not None:
+        fail("a console removes no checkpoints: give the topology's file in its home", 2)
+    if not listing:
+        give(topology, "checkpoint", at, token, name=name)
+        return
+    with meant_as_name(topology):
+        _show(topology, client(at, token).get(f"/api/topologies/{topology}/checkpoints"), as_json)
+
+
+def _show(topology: str, found: list[dict[str, Any]], as_json: bool) -> None:
+    show_listing(
+        found, as_json, title=f"checkpoints of {topology}",
+        columns={"name": "left", "epoch": "right", "taken": "left", "instances": "right", "size": "right"},
+        rows=([each["name"], str(each["epoch"]), each["taken"], str(each["instances"]), megabytes(each["bytes"])]
+              for each in found),
+        nothing=f"topology '{topology}' has no checkpoints: `penstock checkpoint` takes one")
 
 
 def summary(manifest: Manifest) -> dict[str, Any]:

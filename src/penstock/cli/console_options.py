@@ -60,7 +60,7 @@ def meant_as_name(name: str) -> Iterator[None]:
         raise NoAnswer(f"there is no file '{name}' here, and {error}") from None
 
 
-def give(name: str, verb: str, at: str | None, token: str | None, **arguments: Any) -> None:
+def give(name: str, verb: str, at: str | None, token: str | None, /, **arguments: Any) -> None:
     """Give a command to a console, and say what it answered."""
     from penstock.cli.busy import busy
 

@@ -16,6 +16,7 @@ from penstock.cli.chaos import chaos
 from penstock.cli.checkpoint import checkpoint
 from penstock.cli.convert import convert
 from penstock.cli.crash import crash
+from penstock.cli.dead_letters import dead_letters
 from penstock.cli.epochs import epochs
 from penstock.cli.freeze import freeze, unfreeze
 from penstock.cli.init import init
@@ -66,6 +67,7 @@ app.command()(script)
 app.command()(chaos)
 app.add_typer(bench, name="bench")
 app.command()(epochs)
+app.command("dead-letters")(dead_letters)
 app.command()(checkpoint)
 app.command()(backup)
 app.command()(restore)

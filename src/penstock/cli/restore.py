@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.busy import busy
+from penstock.cli.console_options import AtOption, TokenOption, at_console, give
 from penstock.cli.loading import File, Sets, load
 from penstock.cli.run import run as run_command
 from penstock.cli.screen import err
@@ -43,14 +44,21 @@ def restore(
     memory: Annotated[str, typer.Option(help="Memory of Spark's driver.")] = "1g",
     state: StateOption = None,
     coordinator: CoordinatorOption = None,
+    at: AtOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Make a topology go on from a backup: `penstock run` then starts from there.
+
+    For a topology of a console: `penstock restore CHECKPOINT NAME`. It is stopped for it, and started again.
 
     The topology may have changed since: state is matched to operators by name. What is left behind, and what begins
     empty, is said before anything is done; what cannot be is refused. On fewer or more instances: `--parallelism`.
 
     Exit code 0: done. 1: the backup, the place or the sinks do not allow it. 2: the topology does not fit.
     """
+    if (known := at_console(file)) is not None:
+        give(known, "restore", at, token, name=str(folder), fresh_sinks=fresh_sinks or None)
+        return
     sets = [*(sets or ()), *([] if name is None else [f"topology={name}"])]
     topology = load(file, sets, quiet=True)
     from penstock.runtime.restore import RestoreSettings, look_at

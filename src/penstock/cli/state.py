@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import JustifyMethod
 from rich.table import Table
 
 from penstock.cli.busy import busy, megabytes
+from penstock.cli.console_options import AtOption, TokenOption, at_console, client, meant_as_name
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail, out, show_listing
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies, settled_state
@@ -19,7 +21,7 @@ from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies,
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from penstock.runtime.state_view import OperatorState, ReadState
+    from penstock.runtime.state_view import ReadState
 
 
 def state(
@@ -41,12 +43,17 @@ def state(
     memory: Annotated[str, typer.Option(help="Memory of Spark's driver.")] = "1g",
     place: StateOption = None,
     coordinator: CoordinatorOption = None,
+    at: AtOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Show what a topology remembers: for every stateful operator its size and version, or the keys of one.
 
     Works on a running topology, which does not notice, and on a stopped one. Keys and values are read by Spark, which
     takes some seconds to start.
     """
+    if (known := at_console(file)) is not None:
+        _at_console(known, operator, limit, as_json, at, token)
+        return
     topology = load(file, sets, quiet=True)
     if operator is None and (key or export is not None):
         fail("name the operator: penstock state FILE OPERATOR", 2)
@@ -56,7 +63,7 @@ def state(
     folder = settled_state(topology, place)
     if operator is None:
         address = folder.coordinator_for(topology, coordinator)
-        _show_overview(topology.name, overview(topology, folder, address), as_json)
+        _show_overview(topology.name, [asdict(each) for each in overview(topology, folder, address)], as_json)
         return
     stateful_operator(topology, operator)
     settings = RunSettings(state=place, memory=memory)
@@ -108,15 +115,28 @@ def _export(rows: DataFrame, target: Path) -> int:
     return int(pq.read_metadata(target).num_rows)
 
 
-def _show_overview(topology: str, found: list[OperatorState], as_json: bool) -> None:
-    def size(each: OperatorState) -> str:
-        return megabytes(each.bytes) + (f" in {each.copies} copies" if each.copies > 1 else "")
+def _at_console(name: str, operator: str | None, limit: int, as_json: bool, at: str | None, token: str | None) -> None:
+    with busy("reading"), meant_as_name(name):
+        found = client(at, token).get(f"/api/topologies/{name}/state", operator=operator, limit=min(limit, 200))
+    if operator is None:
+        _show_overview(name, found, as_json)
+        return
+    columns: dict[str, JustifyMethod] = dict.fromkeys(found[0] if found else (), "left")
+    show_listing(found, as_json, title=f"{operator} of {name}", columns=columns,
+                 rows=(["" if value is None else str(value) for value in row.values()] for row in found),
+                 nothing=f"'{operator}' of '{name}' remembers nothing")  # fmt: skip
+
+
+def _show_overview(topology: str, found: list[dict[str, Any]], as_json: bool) -> None:
+    def size(each: dict[str, Any]) -> str:
+        return megabytes(each["bytes"]) + (f" in {each['copies']} copies" if each["copies"] > 1 else "")
 
     show_listing(
-        [asdict(each) for each in found], as_json,
-        title=f"state of {topology} after epoch {found[0].epoch if found else 0}",
+        found, as_json,
+        title=f"state of {topology} after epoch {found[0]['epoch'] if found else 0}",
         columns={"operator": "left", "kind": "left", "instances": "right", "size": "right", "version": "right"},
-        rows=([each.operator, each.kind, str(each.instances), size(each), str(each.version)] for each in found),
+        rows=([each["operator"], each["kind"], str(each["instances"]), size(each), str(each["version"])]
+              for each in found),
         nothing=f"topology '{topology}' has no stateful operators: it remembers nothing but its epochs")
 
 

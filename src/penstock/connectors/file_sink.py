@@ -186,6 +186,11 @@ class FileSink(SinkConnector):
     def _record_path(self) -> Path:
         return self.path / ".epochs" if self.folder else self.path.with_name(f".{self.path.name}.epochs")
 
+    @property
+    def settled(self) -> Path:
+        """What became of single rows later; see `runtime.buried`."""
+        return self.path.with_name(f".{self.path.name}.settled")
+
     def _own_record(self) -> Record | None:
         """The record, if it says that this very sink wrote what is there."""
         found = [read_record(path) for path in (self._record_path, *self._ends.glob("*"))]
@@ -256,6 +261,7 @@ class FileSink(SinkConnector):
             if fresh or record is None:
                 self._write_record(NO_EPOCH)
                 out.truncate(0)
+                self.settled.unlink(missing_ok=True)
             elif not self.siblings:
                 # The beginning of an epoch that was not finished.
                 out.truncate(record.length)

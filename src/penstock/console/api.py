@@ -31,6 +31,7 @@ _LOG_BYTES = 200_000
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
 _BUNDLE = {"required": True, "content": {"application/octet-stream": _BYTES}}
 
+NodeName = Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="An operator.")]
 TopologyName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
 Key = Annotated[
     str | None,
@@ -114,6 +115,28 @@ def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person]) 
             raise CommandRefused(f"'{name}' has written no log on this machine", missing=True)
         path = place / "run.log" if replica is None else place / "state" / "replicas" / replica / "logs" / "replica.log"
         return "\n".join(last_lines(path, _LOG_BYTES)) + "\n"
+
+    @app.get("/api/topologies/{name}/dead-letters", dependencies=may_look, tags=["look"])
+    def dead_letters(name: TopologyName, operator: NodeName = None,
+                     last: Annotated[int, Query(ge=1, le=200)] = 50) -> list[dict[str, Any]]:  # fmt: skip
+        """The newest of the tuples and records that failed for good."""
+        chosen = () if operator is None else ("--operator", operator)
+        return service.asked(name, "dead-letters", "--last", str(last), *chosen)
+
+    @app.get("/api/topologies/{name}/checkpoints", dependencies=may_look, tags=["look"])
+    def checkpoints(name: TopologyName) -> list[dict[str, Any]]:
+        """The checkpoints that were taken by name."""
+        return service.asked(name, "checkpoint", "--list")
+
+    @app.get("/api/topologies/{name}/state", dependencies=may_look, tags=["look"])
+    def state(name: TopologyName, operator: NodeName = None,
+              limit: Annotated[int, Query(ge=1, le=200)] = 50) -> list[dict[str, Any]]:  # fmt: skip
+        """What the stateful operators remember: of each its size; or of one its keys and values, open windows too.
+
+        Keys and values are read by a Spark of their own, which takes some seconds."""
+        if operator is None:
+            return service.asked(name, "state")
+        return service.asked(name, "state", operator, "--limit", str(limit))
 
     @app.get("/api/events", dependencies=may_look, tags=["look"])
     def events(topology: Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,100}$")] = None,

@@ -38,7 +38,7 @@ class Client:
     def text(self, path: str, **query: Any) -> str:
         return self._ask("GET", path, query).decode()
 
-    def command(self, name: str, verb: str, **arguments: Any) -> dict[str, Any]:
+    def command(self, name: str, verb: str, /, **arguments: Any) -> dict[str, Any]:
         """Give a command; it is carried out once, however often the way there fails."""
         body = json.dumps({"verb": verb, **{key: value for key, value in arguments.items() if value is not None}})
         answer: dict[str, Any] = json.loads(self._ask(

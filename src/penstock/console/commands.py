@@ -13,6 +13,7 @@ from penstock.console.desired import Goal, Wanted
 from penstock.errors import CommandRefused
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
+LetterId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{10}$")]
 Duration = Annotated[str, StringConstraints(pattern=r"^(default|\d{1,6}(\.\d{1,3})?(ms|s|m|h)?)$")]
 
 
@@ -29,14 +30,30 @@ class Verb(StrEnum):
     CRASH = "crash"
     RESCALE = "rescale"
     CHECKPOINT = "checkpoint"
+    RESTORE = "restore"
+    DEAD_LETTERS = "dead-letters"
 
 
-_NEEDS = {Verb.INTERVAL: ("interval",), Verb.RESCALE: ("operator", "instances")}
+class LetterAction(StrEnum):
+    """What becomes of dead letters."""
+
+    REPLAY = "replay"
+    DISCARD = "discard"
+
+
+_NEEDS = {
+    Verb.INTERVAL: ("interval",),
+    Verb.RESCALE: ("operator", "instances"),
+    Verb.RESTORE: ("name",),
+    Verb.DEAD_LETTERS: ("action",),
+}
 _MAY_HAVE = {
     Verb.FREEZE: ("replica", "operator"),
     Verb.UNFREEZE: ("replica", "operator"),
     Verb.CRASH: ("replica",),
     Verb.CHECKPOINT: ("name",),
+    Verb.RESTORE: ("fresh_sinks",),
+    Verb.DEAD_LETTERS: ("operator", "letters"),
 }
 
 
@@ -47,15 +64,17 @@ class Command(BaseModel):
 
     verb: Verb
     replica: Name | None = Field(None, description="For freeze, unfreeze and crash: which replica; without it, all.")
-    operator: Name | None = Field(None, description="For freeze, unfreeze and rescale: an operator.")
+    operator: Name | None = Field(None, description="For freeze, unfreeze, rescale and dead-letters: an operator.")
     interval: Duration | None = Field(None, description="For interval: between two epochs, `500ms`; or `default`.")
     instances: int | None = Field(None, ge=1, le=1000, description="For rescale: how many instances.")
-    name: Name | None = Field(None, description="For checkpoint: what to call it.")
+    name: Name | None = Field(None, description="For checkpoint: what to call it; for restore: which one.")
+    action: LetterAction | None = Field(None, description="For dead-letters: `replay` or `discard`.")
+    fresh_sinks: bool | None = Field(None, description="For restore: whether the sinks' output begins anew.")
+    letters: list[LetterId] | None = Field(None, max_length=100, description="For dead-letters: these; without, all.")
 
     @model_validator(mode="after")
     def _fits(self) -> Command:
-        given = {key for key in ("replica", "operator", "interval", "instances", "name")
-                 if getattr(self, key) is not None}  # fmt: skip
+        given = {key for key in Command.model_fields if key != "verb" and getattr(self, key) is not None}
         needed = _NEEDS.get(self.verb, ())
         missing = [key for key in needed if key not in given]
         extra = sorted(given - {*needed, *_MAY_HAVE.get(self.verb, ())})
@@ -99,7 +118,16 @@ def words_for(command: Command) -> Sequence[str] | None:
             return [str(command.interval)]
         case Verb.RESCALE:
             return [f"{command.operator}={command.instances}"]
+        case Verb.RESTORE:
+            return [str(command.name), "--replace", *(["--fresh-sinks"] if command.fresh_sinks else [])]
+        case Verb.DEAD_LETTERS:
+            return [f"--{command.action}", *options, *(command.letters or ())]
         case Verb.CHECKPOINT:
             return [] if command.name is None else ["--name", command.name]
         case _:
             return options
+
+
+def needs_it_stopped(command: Command) -> bool:
+    """Whether it can only be done while the topology does not run: it is stopped for it, and started again."""
+    return command.verb is Verb.RESTORE or command.action is LetterAction.REPLAY

@@ -59,7 +59,8 @@ def graph_of(topology: Any) -> dict[str, Any]:
         "height": layout.height,
         "nodes": [
             {"id": card.key, "name": nodes[card.key].name, "role": str(role_of(nodes[card.key])),
-             "brief": brief_of(nodes[card.key]), "x": card.x, "y": card.y, "width": card.width, "height": card.height}
+             "brief": brief_of(nodes[card.key]), "stateful": bool(getattr(nodes[card.key], "stateful", False)),
+             "x": card.x, "y": card.y, "width": card.width, "height": card.height}
             for card in layout.cards
         ],
         "edges": [

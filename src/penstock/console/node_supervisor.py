@@ -33,7 +33,8 @@ from penstock.replication.views import safety_of, views_of
 LOOK_SECONDS = 0.5
 _COMMAND_SECONDS = 300.0
 _WRONG_TOPOLOGY = 2
-_LAST_WORDS = 2_000
+_LAST_WORDS = 100_000
+"""Of what a command has said: rows that were asked for, or an error."""
 _OF_THE_CONSOLE = frozenset({"PENSTOCK_COORDINATOR", "PENSTOCK_TOKEN", "PENSTOCK_HOME", "PENSTOCK_CONSOLE"})
 _AT_ONCE = 4
 """How many commands are carried out side by side: each is a Python process."""
@@ -279,19 +280,26 @@ class NodeSupervisor:
 
     def _command(self, wanted: Wanted, tended: _Tended, verb: str, words: Sequence[str]) -> tuple[bool, str]:
         """Give a `penstock` command for a topology of this node; whether it was done, and what it said."""
-        command = [*self._penstock(verb, wanted, tended.place), *words]
+        if verb == "restore":
+            # The only one with something before the file: which of the checkpoints in the state's folder.
+            name, *words = words
+            command = self._penstock(verb, wanted, tended.place, str(tended.place.state.snapshots / name))
+        else:
+            command = self._penstock(verb, wanted, tended.place)
+        command += words
         try:
             done = subprocess.run(command, cwd=tended.place.work, env=_environment(), stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False)  # fmt: skip
         except subprocess.TimeoutExpired:
             return False, f"it was not done within {_COMMAND_SECONDS:.0f} s"
         said = (done.stdout if done.returncode == 0 else done.stderr or done.stdout).strip()
-        return done.returncode == 0, said[-_LAST_WORDS:]
+        # Whole lines: they may be JSON.
+        return done.returncode == 0, said if len(said) <= _LAST_WORDS else said[-_LAST_WORDS:].partition("\n")[2]
 
-    def _penstock(self, verb: str, wanted: Wanted, place: TopologyPlace) -> list[str]:
+    def _penstock(self, verb: str, wanted: Wanted, place: TopologyPlace, *before: str) -> list[str]:
         sets = [part for item in wanted.sets for part in ("--set", item)]
         logs = [] if self._epoch_logs is None else ["--coordinator", self._epoch_logs]
-        return [sys.executable, "-m", "penstock", verb, str(place.work / wanted.file), *sets, *logs,
+        return [sys.executable, "-m", "penstock", verb, *before, str(place.work / wanted.file), *sets, *logs,
                 "--state", str(place.state.path)]  # fmt: skip
 
     def _roster(self, name: str, tended: _Tended) -> Roster:

@@ -6,14 +6,15 @@ import json
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from penstock.console.audit import Audit
 from penstock.console.bundle import contents, digest_of, unpack
-from penstock.console.commands import Command, Verb, new_goal, words_for
+from penstock.console.commands import Command, Verb, needs_it_stopped, new_goal, words_for
 from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.events import Event
 from penstock.console.home import ConsoleHome
@@ -83,6 +84,17 @@ class Service:
                 return place
         return None
 
+    def asked(self, name: str, verb: str, *words: str) -> list[dict[str, Any]]:
+        """What `penstock VERB FILE --json` says about a topology, where it is; raises CommandRefused when it does not.
+
+        Whoever may look may ask: it changes nothing.
+        """
+        wanted = self._desired.get(name) or self._watched(name).wanted
+        answer = self._given(wanted, verb, ["--json", *words])
+        if not answer["done"]:
+            raise CommandRefused(f"'{name}' has not answered within {_ANSWER_SECONDS:.0f} s: try again")
+        return [json.loads(line) for line in answer["said"].splitlines() if line.startswith("{")]
+
     def bundle(self, digest: str) -> bytes | None:
         path = self._home.bundle(digest)
         return path.read_bytes() if path.exists() else None
@@ -136,6 +148,8 @@ class Service:
                     return self._restart_alone(name)
                 said = "it stops after its epoch" if wanted.goal is Goal.STOP else "it starts"
                 return {"done": True, "said": said}
+            if needs_it_stopped(command):
+                return self._given_while_stopped(wanted, command.verb, words)
             return self._given(wanted, command.verb, words)
 
         return self._once(key, command.verb, name, command.model_dump(exclude_none=True), who, address, do)
@@ -156,17 +170,33 @@ class Service:
 
     def _restart_alone(self, name: str) -> dict[str, Any]:
         """One replica: it ends after its epoch, and goes on from there."""
-        self._desired.change(name, lambda now: replace(now, goal=Goal.STOP))
-        deadline = time.monotonic() + _ANSWER_SECONDS
-        while time.monotonic() < deadline:
-            seen = self._watched(name).seen
-            if seen is None or seen["how"] not in ("running", "starting", "stopping"):
-                break
-            time.sleep(_LOOK_SECONDS)
-        self._desired.change(name, lambda now: replace(now, goal=Goal.RUN))
+        with self._stopped(name):
+            pass
         return {"done": True, "said": "it was stopped after its epoch, and starts again"}
 
-    def _given(self, wanted: Wanted, verb: Verb, words: Sequence[str]) -> dict[str, Any]:
+    @contextmanager
+    def _stopped(self, name: str) -> Iterator[None]:
+        """While it does not run; then it runs again."""
+        self._desired.change(name, lambda now: replace(now, goal=Goal.STOP))
+        try:
+            deadline = time.monotonic() + _ANSWER_SECONDS
+            while time.monotonic() < deadline:
+                seen = self._watched(name).seen
+                if seen is None or seen["how"] not in ("running", "starting", "stopping"):
+                    break
+                time.sleep(_LOOK_SECONDS)
+            yield
+        finally:
+            self._desired.change(name, lambda now: replace(now, goal=Goal.RUN))
+
+    def _given_while_stopped(self, wanted: Wanted, verb: Verb, words: Sequence[str]) -> dict[str, Any]:
+        if wanted.goal is Goal.STOP:
+            return self._given(wanted, verb, words)
+        with self._stopped(wanted.name):
+            answer = self._given(wanted, verb, words)
+        return {**answer, "said": f"{answer['said']}\nit was stopped for it, and starts again"}
+
+    def _given(self, wanted: Wanted, verb: str, words: Sequence[str]) -> dict[str, Any]:
         """Have the topology's node do it, and wait for its answer for a while."""
         homes = sorted(set(wanted.nodes.values()))
         if not homes:
@@ -273,5 +303,5 @@ def told(command: Command) -> str:
     parts = [f"replica {command.replica}" if command.replica else "",
              f"operator {command.operator}" if command.operator else "",
              command.interval or "", f"{command.instances} instances" if command.instances else "",
-             command.name or ""]  # fmt: skip
+             command.name or "", command.action or ""]  # fmt: skip
     return " ".join([command.verb, *(part for part in parts if part)])

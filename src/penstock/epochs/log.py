@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from penstock.coordination.base import Coordinator
-from penstock.epochs.postponed import MAX_BACK_OFF, Postponed
+from penstock.epochs.postponed import MAX_BACK_OFF, Origin, Postponed, Span, asked_after
 from penstock.epochs.record import EpochRecord
 
 _PREFIX = "epochs/"
 _POSTPONED = "postponed/"
+_ASKED = "asked/"
 _PROGRESS = "progress/"
 _DELIVERED = "delivered/"
 
@@ -32,7 +33,7 @@ class EpochLog:
 
     def clear(self) -> None:
         """Forget every epoch and every replica's progress."""
-        for prefix in (_PREFIX, _POSTPONED, _PROGRESS, _DELIVERED):
+        for prefix in (_PREFIX, _POSTPONED, _ASKED, _PROGRESS, _DELIVERED):
             for key in self._coordinator.list(prefix):
                 self._coordinator.delete(key)
 
@@ -43,23 +44,39 @@ class EpochLog:
 
     def postponed(self, epoch: int) -> Postponed | None:
         """What is agreed that the epoch does without; None while that is open."""
-        text = self._coordinator.get(_key(epoch, _POSTPONED))
-        return None if text is None else Postponed.from_json(text)
+        return self._read_postponed(_key(epoch, _POSTPONED))
+
+    def ask(self, epoch: int, wanted: Mapping[tuple[int, Origin], Span]) -> None:
+        """Have source tuples replayed right after an epoch; see `asked_after`.
+
+        Nobody may run: it must be the last epoch, so that the next one is cut with them by everybody.
+        """
+        key = _key(epoch, _ASKED)
+        while True:
+            text = self._coordinator.create_if_absent(key, asked_after(epoch, wanted).to_json())
+            before = Postponed.from_json(text)
+            asked = asked_after(epoch, wanted, before)
+            if asked == before or self._coordinator.replace(key, text, asked.to_json()):
+                return
 
     def all_postponed(self) -> list[Postponed]:
-        """What every epoch did without, as far back as anything may still have to be replayed. Each is read once."""
-        keys = self._coordinator.list(_POSTPONED)
+        """What every epoch did without, and what was asked for after it, as far back as anything may still have to be
+        replayed. Each is read once."""
         known = self._postponed
         self._postponed = {}
-        for key in keys:
-            found = known.get(key) or self.postponed(int(key.removeprefix(_POSTPONED)))
+        for key in (key for prefix in (_POSTPONED, _ASKED) for key in self._coordinator.list(prefix)):
+            found = known.get(key) or self._read_postponed(key)
             if found is not None:
                 self._postponed[key] = found
         return list(self._postponed.values())
 
+    def _read_postponed(self, key: str) -> Postponed | None:
+        text = self._coordinator.get(key)
+        return None if text is None else Postponed.from_json(text)
+
     def exported(self, epoch: int) -> list[str]:
         """What is known of the epochs up to that one, each entry as a line that `imported` takes."""
-        keys = [key for prefix in (_PREFIX, _POSTPONED) for key in self._coordinator.list(prefix)
+        keys = [key for prefix in (_PREFIX, _POSTPONED, _ASKED) for key in self._coordinator.list(prefix)
                 if int(key.removeprefix(prefix)) <= epoch]
         found = {key: self._coordinator.get(key) for key in keys}
         return [json.dumps([key, value]) for key, value in found.items() if value is not None]
@@ -111,11 +128,12 @@ class EpochLog:
             if int(key.removeprefix(_DELIVERED)) > oldest:
                 break
             self._coordinator.delete(key)
-        for key in self._coordinator.list(_POSTPONED):
-            # By then the last of its tuples has been replayed.
-            if int(key.removeprefix(_POSTPONED)) + MAX_BACK_OFF > oldest:
-                break
-            self._coordinator.delete(key)
+        for prefix in (_POSTPONED, _ASKED):
+            for key in self._coordinator.list(prefix):
+                # By then the last of its tuples has been replayed.
+                if int(key.removeprefix(prefix)) + MAX_BACK_OFF > oldest:
+                    break
+                self._coordinator.delete(key)
 
 
 def _key(epoch: int, prefix: str = _PREFIX) -> str:

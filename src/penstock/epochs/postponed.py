@@ -92,6 +92,22 @@ class Postponed:
         return cls(fields["epoch"], tuples, spans)
 
 
+def asked_after(epoch: int, wanted: Mapping[tuple[int, Origin], Span], before: Postponed | None = None) -> Postponed:
+    """What is replayed right after an epoch because somebody asks for it, besides what was asked for before.
+
+    `wanted` are source tuples by source and origin, with what their positions refer to.
+    """
+    spans = {} if before is None else dict(before.spans)
+    origins = [] if before is None else [(late.anchor.source, late.origin) for late in before.tuples]
+    for (source, origin), span in wanted.items():
+        if (source, origin) not in origins:
+            origins.append((source, origin))
+            spans[source, origin.epoch] = span
+    tuples = (Late(Anchor(epoch, source, number, replayed=True), origin, 1)
+              for number, (source, origin) in enumerate(origins))  # fmt: skip
+    return Postponed(epoch, tuple(tuples), spans)
+
+
 def back_off(attempts: int) -> int:
     """How many epochs later a tuple is replayed that has failed so often: 1, 2, 4, … and 64 at most."""
     return min(int(2 ** min(attempts - 1, 30)), MAX_BACK_OFF)

@@ -64,6 +64,8 @@ class TupleFailures:
     """Whether an earlier run has left tuples to be replayed, be it of operators that retry no more."""
     _history: Mapping[int, Replay] = field(init=False, default_factory=dict)
     """By sequence, the tuples that the present epoch replays."""
+    _record: EpochRecord | None = field(init=False, default=None)
+    """The epoch that was settled last."""
 
     @cached_property
     def on_error(self) -> dict[str, OnError]:
@@ -86,7 +88,7 @@ class TupleFailures:
         `run` is given what the last run staged, to throw it away; None the first time. Raises DeliveryError when other
         tuples fail each time, and OperatorError when an operator with `on_error: fail` has not acked a tuple.
         """
-        epoch = record.epoch
+        epoch, self._record = record.epoch, record
         if self.on_error:
             forget_failures(self.state, epoch)
         if not (self.topology.retries or self.owes):
@@ -115,9 +117,10 @@ class TupleFailures:
 
     def letters(self, epoch: int) -> Iterator[Letter]:
         """The dead letters of the epoch that was settled last."""
-        for _, _, letter in self._failed_for_good(epoch):
-            if letter is not None:
-                yield letter
+        spans: dict[tuple[int, int], Span] = {}
+        for failure in collect_failures(self.state, epoch):
+            if isinstance(failure, Failure):
+                yield self._letter(epoch, failure, spans)
 
     def committed(self, epoch: int) -> None:
         """The epoch is through: what its tasks noted is needed no more."""
@@ -149,31 +152,37 @@ class TupleFailures:
                     "or let `on_error` say what becomes of it"
                 )
 
-    def _failed_for_good(self, epoch: int) -> Iterator[tuple[str, int, Letter | None]]:
-        """The operator, how many tuples failed there, and their letter where they are to be buried."""
-        for failure in collect_failures(self.state, epoch):
-            match failure:
-                case Dropped(operator, count):
-                    yield operator, count, None
-                case Failure(operator, sequence, error, at, values):
-                    anchor, origin = anchor_of(sequence), self._origin(sequence)
-                    sourced = not is_of_timer(sequence)
-                    yield operator, 1, {
-                        "epoch": epoch,
-                        "operator": operator,
-                        "error": error,
-                        "at": at,
-                        "tuple": values,
-                        "attempts": self._attempts(sequence),
-                        "source": self.topology.sources[anchor.source].name if sourced else None,
-                        "read_in_epoch": origin.epoch,
-                        "position": origin.position if sourced else None,
-                    }
+    def _letter(self, epoch: int, failure: Failure, spans: dict[tuple[int, int], Span]) -> Letter:
+        """What is written of a tuple that is buried; `spans` are those that are known already."""
+        sequence = failure.sequence
+        anchor, origin = anchor_of(sequence), self._origin(sequence)
+        letter = {
+            "epoch": epoch,
+            "operator": failure.operator,
+            "error": failure.error,
+            "at": failure.at,
+            "tuple": failure.tuple,
+            "attempts": self._attempts(sequence),
+            "source": None,
+            "read_in_epoch": origin.epoch,
+            "position": None,
+            "span": None,
+        }
+        if is_of_timer(sequence):
+            return letter
+        letter |= {"source": self.topology.sources[anchor.source].name, "position": origin.position}
+        if anchor.epoch != epoch:
+            # A state has kept it since: it cannot be read again by itself.
+            return letter
+        assert self._record is not None, "an epoch is settled before its dead are buried"
+        span = spans.get((anchor.source, origin.epoch)) or self._span(sequence, self._record)
+        spans[anchor.source, origin.epoch] = span
+        return letter | {"span": [span.begin, span.end, span.slices]}
 
     def _settled(self, epoch: int, staged: StagedBySink, postponed: int = 0) -> Settled:
         counts: Counter[str] = Counter()
-        for operator, number, _ in self._failed_for_good(epoch):
-            counts[operator] += number
+        for failure in collect_failures(self.state, epoch):
+            counts[failure.operator] += failure.count if isinstance(failure, Dropped) else 1
         late = sum(counts.pop(window, 0) for window in self._windows)
         return Settled(staged, dict(counts), postponed, late)
 
@@ -191,16 +200,21 @@ class TupleFailures:
         """`postponed`, and the source tuples of these sequences too."""
         tuples = {late.anchor.sequence: late for late in postponed.tuples}
         spans = dict(postponed.spans)
-        before = self._patiently(lambda: self.log.get(record.epoch - 1))
-        begins = self.starts if before is None else before.ends
         for sequence in failing:
-            anchor, origin, replay = anchor_of(sequence), self._origin(sequence), self._history.get(sequence)
+            anchor, origin = anchor_of(sequence), self._origin(sequence)
             tuples[sequence] = Late(anchor, origin, self._attempts(sequence))
-            name = self.topology.sources[anchor.source].name
-            spans[anchor.source, origin.epoch] = (
-                replay.span if replay else Span(begins[name], record.ends[name], self.slices)
-            )
+            if (anchor.source, origin.epoch) not in spans:
+                spans[anchor.source, origin.epoch] = self._span(sequence, record)
         return Postponed(postponed.epoch, tuple(tuples[sequence] for sequence in sorted(tuples)), spans)
+
+    def _span(self, sequence: int, record: EpochRecord) -> Span:
+        """What the position of a source tuple of this epoch refers to."""
+        replay = self._history.get(sequence)
+        if replay is not None:
+            return replay.span
+        name = self.topology.sources[anchor_of(sequence).source].name
+        before = self._patiently(lambda: self.log.get(record.epoch - 1))
+        return Span((self.starts if before is None else before.ends)[name], record.ends[name], self.slices)
 
     def _agree(self, postponed: Postponed) -> Postponed:
         if len(postponed.to_json()) > MAX_VALUE_BYTES:

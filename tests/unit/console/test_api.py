@@ -181,6 +181,59 @@ def test_a_node_does_it_and_its_answer_is_told(console: RunningConsole, packed: 
     assert console.client.command("count", "interval", interval="2s")["said"] == "an epoch every 2 s"
 
 
+def test_what_a_topology_says_of_itself_is_passed_on(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    console.node("a")
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+    asked = []
+
+    def answer() -> bool:
+        for task in console.nodes.tasks("a"):
+            asked.append([task.verb, *task.arguments["words"]])
+            console.nodes.finish(task, True, 'a note\n{"id": "1"}\n{"id": "2"}')
+        return len(asked) == 4
+
+    answering = threading.Thread(target=lambda: wait_until(answer))
+    answering.start()
+    paths = ("dead-letters?operator=own&last=5", "checkpoints", "state", "state?operator=counts&limit=7")
+    for path in paths:
+        assert console.client.get(f"/api/topologies/count/{path}") == [{"id": "1"}, {"id": "2"}]
+    answering.join()
+    assert asked == [["dead-letters", "--json", "--last", "5", "--operator", "own"], ["checkpoint", "--json", "--list"],
+                     ["state", "--json"], ["state", "--json", "counts", "--limit", "7"]]  # fmt: skip
+
+
+def test_it_is_stopped_for_what_cannot_be_done_while_it_runs(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    console.node("a")
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+    console.see("count", how="running")
+    goals = []
+
+    def do_it() -> bool:
+        wanted = Desired(console.coordinator).get("count")
+        assert wanted is not None
+        if wanted.goal is Goal.STOP and not goals:
+            goals.append(wanted.goal)
+            console.see("count", how="stopped")
+        for task in console.nodes.tasks("a"):
+            goals.append(wanted.goal)
+            assert (task.verb, list(task.arguments["words"])) == ("dead-letters", ["--replay", "--operator", "own"])
+            console.nodes.finish(task, True, "2 source tuples are read again")
+            return True
+        return False
+
+    doing = threading.Thread(target=lambda: wait_until(do_it))
+    doing.start()
+    said = console.client.command("count", "dead-letters", action="replay", operator="own")["said"]
+    doing.join()
+    assert said == "2 source tuples are read again\nit was stopped for it, and starts again"
+    assert goals == [Goal.STOP, Goal.STOP]
+    after = Desired(console.coordinator).get("count")
+    assert after is not None
+    assert after.goal is Goal.RUN
+
+
 def test_a_running_topology_is_not_removed(console: RunningConsole, packed: bytes) -> None:
     submit(console, packed)
     console.see("count", how="running")

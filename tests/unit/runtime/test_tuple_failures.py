@@ -63,7 +63,8 @@ def test_what_is_to_be_buried_needs_one_run(tmp_path: Path) -> None:
     assert (settled.failed, settled.postponed) == ({"own": 1}, 0)
     (letter,) = failures.letters(4)
     assert letter == {"epoch": 4, "operator": "own", "error": "ValueError: no", "at": "own.py:3", "tuple": {"n": 7},
-                      "attempts": 1, "source": "s", "read_in_epoch": 4, "position": 7}
+                      "attempts": 1, "source": "s", "read_in_epoch": 4, "position": 7,
+                      "span": [{"row": 0}, {"row": 40}, 2]}
     failures.committed(4)
     assert list(failures.letters(4)) == []
 

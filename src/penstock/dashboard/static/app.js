@@ -3,7 +3,7 @@ import { graph, chart, timeline, colourOf } from "./drawing.js";
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const main = $("#main");
-let stream, shown = null, person = { role: "viewer" }, told = null, chosen = 0, log = "";
+let stream, shown = null, person = { role: "viewer" }, told = null, chosen = 0, log = "", letters = null, remembered = null, looked = "";
 
 // -- text -----------------------------------------------------------------------------------------
 export function h(tag, properties = {}, ...children) {
@@ -71,7 +71,7 @@ async function begin() {
 }
 function route() {
   const name = decodeURIComponent(location.hash.match(/^#\/topology\/(.+)$/)?.[1] ?? "") || null;
-  shown = name; told = null; log = "";
+  shown = name; told = null; log = ""; letters = remembered = null; looked = "";
   main.replaceChildren(h("p", { class: "quiet" }, "Looking …"));
   listen(name);
 }
@@ -118,6 +118,12 @@ function detail(one) {
         timeline(one.points, one.events), legend(one.replicas.map((each, place) => [`delivered first by replica ${each.name}`, colourOf(place)]))),
       h("section", { class: "panel two" }, h("h2", {}, "Replicas"), replicas(one)),
       h("section", { class: "panel" }, h("h2", {}, "Events"), events(one.events)),
+      h("section", { class: "panel wide", id: "state" }, h("h2", {}, "State ", stateful(one).flatMap((name) =>
+        [h("button", { class: "plain", onclick: () => readState(name) }, name), " "])), rows(remembered, `Keys and open windows of ${looked}`,
+        stateful(one).length ? "Choose an operator: its keys and values are read beside the topology, which takes some seconds." : "It remembers nothing.")),
+      h("section", { class: "panel wide", id: "letters" }, h("h2", {}, "Dead letters ", h("button", { class: "plain", onclick: readLetters }, "read"),
+        letters?.length && person.role === "operator" ? [" ", button(one, "dead-letters", "Replay …", { action: "replay" }), " ", button(one, "dead-letters", "Discard …", { action: "discard" })] : null),
+        rows(letters?.map?.((each) => ({ id: each.id, epoch: each.epoch, where: each.where, what: each.what, error: each.error })) ?? letters, "Failed for good", "Not read yet.", "None: every tuple was processed.")),
       h("section", { class: "panel wide" }, h("h2", {}, "Log ", h("button", { class: "plain", onclick: readLog }, "read")), h("pre", { class: "log" }, log || "Not read yet.")))];
   main.replaceChildren(...parts.filter(Boolean));
   if (focused) $(`[data-verb="${focused}"]`)?.focus();
@@ -140,6 +146,24 @@ function replicas(one) {
 }
 const events = (list) => list.length ? h("ul", { class: "events" }, [...list].reverse().map((one) =>
   h("li", { class: one.tone }, h("time", {}, clock(one.time)), one.words))) : h("ul", { class: "events" }, h("li", { class: "quiet" }, "Nothing has happened yet."));
+function rows(list, caption, before, none = "Nothing.") {
+  if (list == null || typeof list === "string") return h("p", { class: list ? "bad" : "quiet" }, list ?? before);
+  if (!list.length) return h("p", { class: "quiet" }, none);
+  const columns = Object.keys(list[0]);
+  return h("div", { class: "scroll" }, h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, columns.map((name) => h("th", {}, name)))),
+    h("tbody", {}, list.map((row) => h("tr", {}, columns.map((name) => h("td", typeof row[name] === "number" ? { class: "number" } : {},
+      row[name] == null ? "–" : typeof row[name] === "object" ? JSON.stringify(row[name]) : String(row[name]))))))));
+}
+async function readState(name) {
+  looked = name; remembered = "Reading …"; show();
+  try { remembered = await ask(`/api/topologies/${encodeURIComponent(shown)}/state?operator=${encodeURIComponent(name)}`); } catch (error) { remembered = error.message; }
+  show();
+}
+async function readLetters() {
+  letters = "Reading …"; show();
+  try { letters = await ask(`/api/topologies/${encodeURIComponent(shown)}/dead-letters`); } catch (error) { letters = error.message; }
+  show();
+}
 async function readLog() { try { log = await ask(`/api/topologies/${encodeURIComponent(shown)}/log`); } catch (error) { log = error.message; } show(); }
 
 // -- commanding -----------------------------------------------------------------------------------
@@ -148,6 +172,8 @@ const words = { stop: "It finishes its epoch and stops. Nothing is lost; it can 
   restart: "With replicas, one after the other, and output never pauses. With one, it pauses for some seconds.",
   freeze: "It begins no further epoch until it is unfrozen. Its siblings go on; without any, output pauses.",
   crash: "kill -9 of a replica, to see that nobody notices.",
+  "dead-letters": "Replay: the source tuples of these letters are read again, in the first epoch after it was stopped and started. Discard: they are not shown any more; their file keeps them.",
+  restore: "It is stopped, goes back to the checkpoint, and starts again. What its sinks have of later epochs is skipped.",
   rescale: "State is divided anew. With replicas, one after the other.", remove: "The console forgets it. Its files stay." };
 function buttons(one) {
   if (person.role !== "operator") return h("p", { class: "quiet" }, "You may look; commands take a token for operators.");
@@ -155,12 +181,12 @@ function buttons(one) {
   return h("div", { class: "bar" }, button(one, "start", "Start", {}, up || one.how === "stopping"), button(one, "stop", "Stop", {}, !up),
     button(one, "restart", "Restart", {}, !up), button(one, "freeze", "Freeze all", {}, !up), button(one, "unfreeze", "Unfreeze all", {}, !up),
     button(one, "interval", "Interval …", {}, !up, [["interval", "Between two epochs: 500ms, 2s, or default", "default"]]),
-    button(one, "rescale", "Rescale …", {}, !up, [["operator", "Operator", stateful(one)], ["instances", "Instances", "2"]]),
-    button(one, "checkpoint", "Checkpoint", {}, !up), button(one, "kill", "Kill", {}, !up), button(one, "remove", "Remove", {}, up || one.how === "stopping"));
+    button(one, "rescale", "Rescale …", {}, !up, [["operator", "Operator", stateful(one)[0] ?? ""], ["instances", "Instances", "2"]]),
+    button(one, "checkpoint", "Checkpoint", {}, !up), button(one, "restore", "Restore …", {}, false, [["name", "Checkpoint", ""]]), button(one, "kill", "Kill", {}, !up), button(one, "remove", "Remove", {}, up || one.how === "stopping"));
 }
-const stateful = (one) => one.graph?.nodes.find((node) => node.role === "stateful" || node.role === "python")?.id ?? "";
+const stateful = (one) => one.graph?.nodes.filter((node) => node.stateful).map((node) => node.id) ?? [];
 function button(one, verb, label, given = {}, disabled = false, fields = []) {
-  return h("button", { class: words[verb] ? "harm" : "", disabled, "data-verb": `${verb}${given.replica ?? ""}`, onclick: () => give(one, verb, label, given, fields) }, label);
+  return h("button", { class: words[verb] ? "harm" : "", disabled, "data-verb": `${verb}${given.replica ?? given.action ?? ""}`, onclick: () => give(one, verb, label, given, fields) }, label);
 }
 async function give(one, verb, label, given, fields) {
   let more = {};
@@ -179,6 +205,7 @@ async function give(one, verb, label, given, fields) {
   try {
     if (verb === "remove") { await ask(path, { method: "DELETE", headers: key }); location.hash = "#/"; }
     else await ask(`${path}/commands`, { method: "POST", headers: key, body: JSON.stringify({ verb, ...given, ...more }) });
+    if (verb === "dead-letters") readLetters();
   } catch (error) { notify(error.message); }
 }
 function notify(words) {
