@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Self
 
 from penstock.console.client import Client
 from penstock.console.home import ConsoleHome
@@ -22,28 +23,23 @@ from .penstock_command import PATIENCE_SECONDS, PENSTOCK
 NODE = "n1"
 
 
-class Console:
-    """`penstock up`, or only a master, on a port of its own."""
+class _Process:
+    """A part of a console, as a process."""
 
-    def __init__(self, home: Path, *arguments: str, command: str = "up") -> None:
+    def __init__(self, home: Path, log: str, *command: str) -> None:
         self.home = home
-        self.port = _free_port()
-        self._command = [PENSTOCK, command, "--port", str(self.port), "--home", str(home), *arguments]
+        self._log = home.parent / f"{log}.log"
+        self._command = [PENSTOCK, *command, "--home", str(home)]
         self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def client(self) -> Client:
-        return Client(self.url)
-
-    def start(self) -> Console:
-        with (self.home.parent / f"console-{self.port}.log").open("ab") as log:
+    def start(self) -> Self:
+        self.home.mkdir(exist_ok=True)
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        wait_until(self._answers, alive=lambda: self._process is not None and self._process.poll() is None)
         return self
+
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
         assert self._process is not None
@@ -54,6 +50,35 @@ class Console:
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             self._process.wait(PATIENCE_SECONDS)
+
+
+class Supervisor(_Process):
+    """`penstock supervisor` of a console on this machine."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home, "supervisor", "supervisor", "--name", NODE)
+
+
+class Console(_Process):
+    """`penstock up`, or only a master, on a port of its own."""
+
+    def __init__(self, home: Path, *arguments: str, command: str = "up", authority: Path | None = None) -> None:
+        self.port = _free_port()
+        self._authority = authority
+        super().__init__(home, f"console-{self.port}", command, "--port", str(self.port), *arguments)
+
+    @property
+    def url(self) -> str:
+        return f"http{'s' if self._authority else ''}://127.0.0.1:{self.port}"
+
+    @property
+    def client(self) -> Client:
+        return Client(self.url, certificate=self._authority)
+
+    def start(self) -> Self:
+        super().start()
+        wait_until(self._answers, alive=self.is_alive)
+        return self
 
     def state(self, topology: str) -> StateFolder:
         return ConsoleHome(self.home).topology(topology, NODE).state
@@ -78,8 +103,13 @@ def console(folder: Path) -> Iterator[Console]:
         yield made.start()
     finally:
         made.stop()
-        for place in (folder / "home" / "nodes" / NODE).glob("*"):
-            _kill_all(StateFolder(place / "state"))
+        kill_topologies(folder / "home")
+
+
+def kill_topologies(home: Path) -> None:
+    """What a console's node runs, which outlives the console."""
+    for place in (home / "nodes" / NODE).glob("*"):
+        _kill_all(StateFolder(place / "state"))
 
 
 def _kill_all(state: StateFolder) -> None:

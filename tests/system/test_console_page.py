@@ -88,6 +88,12 @@ def test_a_topology_is_watched_frozen_killed_and_recovers_on_the_page(shop: Cons
     expect(page.locator(".events")).to_contain_text("replica 2", timeout=long)
     expect(page.locator("#safety")).to_have_text("2/2 safe", timeout=long)
     shot(page, "recovered")
+    # What it remembers, and what has failed.
+    page.locator("#state button", has_text="counts").click()
+    expect(page.locator("#state tbody tr")).to_have_count(4, timeout=long)
+    expect(page.locator("#state tbody")).to_contain_text("coffee")
+    page.locator("#letters button", has_text="read").click()
+    expect(page.locator("#letters")).to_contain_text("every tuple was processed", timeout=long)
     page.keyboard.press("t")
     shot(page, "dark")
     # The console goes away and comes back; the page says so, and goes on by itself.

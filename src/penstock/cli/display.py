@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from rich.console import Group, RenderableType
@@ -20,6 +21,7 @@ from penstock.cli.screen import err, out
 from penstock.cli.status import replica_table
 from penstock.connectors.console import EpochRows, as_json_line, as_rich_table
 from penstock.connectors.memory import rows_of
+from penstock.errors import PenstockError
 from penstock.replication.lifecycle import Phase, safety
 from penstock.replication.views import ReplicaView
 from penstock.runtime.progress import Snapshot
@@ -195,64 +197,82 @@ class PlainDisplay:
 
 
 class JsonDisplay:
-    """Everything as JSON lines on standard output."""
+    """Everything as JSON lines on standard output; each says when it was, and of which topology and replica."""
 
-    def __init__(self, lines: Callable[[Snapshot], list[Line]]) -> None:
+    def __init__(
+        self, topology: Topology, lines: Callable[[Snapshot], list[Line]], replica: str | None = None
+    ) -> None:
+        self._of = {"topology": topology.name, **({} if replica is None else {"replica": replica})}
         self._lines = lines
         self._rates = Rates(every=1.0)
         self._phases: list[Phase] = []
+        self._failed: dict[str, int] = {}
 
     def __enter__(self) -> JsonDisplay:
         return self
 
-    def __exit__(self, *exception: Any) -> None:
-        """Nothing to tidy up."""
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: Any) -> None:
+        if isinstance(error, PenstockError):
+            self._tell("error", error=str(error))
 
     def say(self, what: str) -> None:
-        _json({"event": "phase", "phase": what})
+        self._tell("phase", phase=what)
 
     def log(self, line: str) -> None:
-        _json({"event": "log", "line": line})
+        self._tell("log", line=line)
 
     def look(self, snapshot: Snapshot) -> None:
         if snapshot.epoch and self._rates.due():
+            self._failures(snapshot)
             self._progress("progress", snapshot)
 
     def rows(self, rows: EpochRows) -> None:
         for line in logged_lines(rows):
-            self.log(line)
+            self._tell("log", line=line, operator=logged_stream(rows.sink), epoch=rows.epoch)
         for row in rows_of(rows.rows) if logged_stream(rows.sink) is None else ():
-            _json({"event": "row", "sink": rows.sink, "epoch": rows.epoch, "row": json.loads(as_json_line(row))})
+            self._tell("row", sink=rows.sink, epoch=rows.epoch, row=json.loads(as_json_line(row)))
 
     def replicas(self, views: list[ReplicaView]) -> None:
         phases = [view.phase for view in views]
         if phases != self._phases:
             self._phases = phases
-            _json({"event": "replicas", "replicas": [asdict(view) for view in views]})
+            self._tell("replicas", replicas=[asdict(view) for view in views])
 
     def end(self, snapshot: Snapshot, how: str) -> None:
+        self._failures(snapshot)
         self._progress("end", snapshot, how=how)
+
+    def _failures(self, snapshot: Snapshot) -> None:
+        """A line for each operator in which tuples have failed since the last time."""
+        for operator, number in snapshot.failed.items():
+            more = number - self._failed.get(operator, 0)
+            if more > 0:
+                self._tell("failed", operator=operator, epoch=snapshot.epoch, tuples=more)
+        self._failed = dict(snapshot.failed)
 
     def _progress(self, event: str, snapshot: Snapshot, **more: Any) -> None:
         tuples = {line.name: line.tuples for line in self._lines(snapshot) if line.role != "sink"}
-        _json(
-            {
-                "event": event,
-                "epoch": snapshot.epoch,
-                "lag": snapshot.backlog,
-                "seconds": round(snapshot.seconds, 3),
-                "epoch_ms": round(snapshot.last_epoch_ms, 1),
-                "tuples": tuples,
-                "delivered": snapshot.delivered,
-                "malformed": snapshot.malformed,
-                "failed": snapshot.failed,
-                "retried": snapshot.retried,
-                "lost": snapshot.lost,
-                "late": snapshot.late,
-                "waiting": snapshot.waiting,
-                **more,
-            }
+        self._tell(
+            event,
+            epoch=snapshot.epoch,
+            lag=snapshot.backlog,
+            seconds=round(snapshot.seconds, 3),
+            epoch_ms=round(snapshot.last_epoch_ms, 1),
+            tuples=tuples,
+            delivered=snapshot.delivered,
+            malformed=snapshot.malformed,
+            failed=snapshot.failed,
+            retried=snapshot.retried,
+            lost=snapshot.lost,
+            late=snapshot.late,
+            waiting=snapshot.waiting,
+            **more,
         )
+
+    def _tell(self, event: str, **fields: Any) -> None:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        sys.stdout.write(json.dumps({"event": event, **fields, "time": now, **self._of}) + "\n")
+        sys.stdout.flush()
 
 
 def logged_lines(rows: EpochRows) -> list[str]:
@@ -309,10 +329,12 @@ def how_it_ended(outcome: Outcome) -> str:
     return how
 
 
-def choose_display(topology: Topology, lines: Callable[[Snapshot], list[Line]], as_json: bool) -> Display:
+def choose_display(
+    topology: Topology, lines: Callable[[Snapshot], list[Line]], as_json: bool, replica: str | None = None
+) -> Display:
     """JSON when asked for, the live table on a terminal, plain lines otherwise."""
     if as_json:
-        return JsonDisplay(lines)
+        return JsonDisplay(topology, lines, replica)
     return LiveDisplay(topology, lines) if err.is_terminal else PlainDisplay(lines)
 
 
@@ -320,7 +342,3 @@ def _line(text: str) -> None:
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
-
-def _json(record: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(record) + "\n")
-    sys.stdout.flush()

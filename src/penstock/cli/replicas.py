@@ -70,7 +70,7 @@ def run_one_replica(topology: Topology, settings: RunSettings, name: str, cell: 
     """Run one replica until the input ends, or until it is stopped."""
     end_with_owner()
     replica = Replica(topology, name, ReplicaPlace(StateFolder.of(topology, settings.state)), settings, cell)
-    with choose_display(topology, functools.partial(tally, replica.run.plan), as_json) as display:
+    with choose_display(topology, functools.partial(tally, replica.run.plan), as_json, name) as display:
         replica.start(display.say)
         if replica.run.resumed_from:
             display.say(f"going on after epoch {replica.run.resumed_from}")

@@ -60,6 +60,8 @@ class Desired:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
+        self._read: dict[str, tuple[str, Wanted]] = {}
+        """What was read last, and what it said: most of it stays as it is."""
 
     def names(self) -> list[str]:
         return [key.removeprefix(_TOPOLOGIES) for key in self._coordinator.list(_TOPOLOGIES)]
@@ -69,7 +71,12 @@ class Desired:
         return None if text is None else Wanted.from_json(text)
 
     def all(self) -> list[Wanted]:
-        return [Wanted.from_json(text) for text in self._coordinator.entries(_TOPOLOGIES).values()]
+        known = self._read
+        self._read = {
+            key: known[key] if key in known and known[key][0] == text else (text, Wanted.from_json(text))
+            for key, text in self._coordinator.entries(_TOPOLOGIES).items()
+        }
+        return [wanted for _, wanted in self._read.values()]
 
     def add(self, wanted: Wanted) -> Wanted:
         """A topology that is new; raises CommandRefused when there is one of that name."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from penstock.runtime.state_folder import StateFolder
 
 VARIABLE = "PENSTOCK_HOME"
+_BUNDLE_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,13 @@ class ConsoleHome:
         draft = path.with_suffix(".draft")
         draft.write_bytes(packed)
         draft.replace(path)
+
+    def forget_bundles(self, wanted: Collection[str]) -> None:
+        """Remove those that nobody wants any more, and that are not of today: somebody may be about to want one."""
+        for path in (self.path / "bundles").glob("*.zip"):
+            with suppress(FileNotFoundError):
+                if path.stem not in wanted and path.stat().st_mtime < time.time() - _BUNDLE_SECONDS:
+                    path.unlink()
 
     def topology(self, name: str, node: str) -> TopologyPlace:
         """A name is one of a topology that was checked: letters, digits, `_` and `-`."""

@@ -8,18 +8,20 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from dataclasses import asdict, dataclass, replace
 
 from penstock.console.desired import Desired
 from penstock.console.nodes import Nodes
 from penstock.console.placing import load_of, place
-from penstock.console.watching import LOOK_SECONDS, Watching, watch_until
+from penstock.console.watching import LOOK_SECONDS, Watching
 from penstock.coordination.base import Coordinator
 from penstock.coordination.election import Election
-from penstock.errors import CoordinationError
+from penstock.errors import CommandRefused, CoordinationError
 
 _MASTERS = "console/masters/"
 ELECTION = "master"
+_LOOKS_BETWEEN_TIDYING = 100
 LEASE_SECONDS = 3.0
 """A standby leads at most so long after its predecessor's last sign of life, and some looks."""
 
@@ -46,7 +48,7 @@ class Master:
         self._nodes = Nodes(coordinator)
         self._election = Election(coordinator, ELECTION, me.name, LEASE_SECONDS)
         self._over = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._thread: threading.Thread | None = None
 
     @property
     def leading(self) -> bool:
@@ -56,19 +58,16 @@ class Master:
     def start(self) -> None:
         self._coordinator.put(_MASTERS + self.me.name, json.dumps(asdict(self.me)))
         self._election.campaign()
-        for name, work in (("penstock-watching", lambda: watch_until(self._over, self.watching)),
-                           ("penstock-placing", self._place_until_over)):
-            thread = threading.Thread(target=work, name=name, daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        self._thread = threading.Thread(target=self._watch_until_over, name="penstock-watching", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
         self._over.set()
         self._election.resign()
         with contextlib.suppress(CoordinationError):
             self._coordinator.delete(_MASTERS + self.me.name)
-        for thread in self._threads:
-            thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def leader(self) -> Candidate | None:
         """The candidate that leads now, as far as known."""
@@ -85,18 +84,25 @@ class Master:
 
     def place_all(self) -> None:
         """Give every topology that has none a place; only the leader does."""
-        everything = self._desired.all()
-        alive, load = self._nodes.alive(), load_of(everything)
+        everything, alive = self.watching.wanted(), self.watching.nodes()
+        load = load_of(everything)
         for wanted in everything:
             nodes = place(wanted, alive, load)
             if nodes is not None:
                 placed = nodes
                 self._desired.change(wanted.name, lambda now, placed=placed: replace(now, nodes=placed))  # type: ignore[misc]
                 load.update(placed.values())
-        self._nodes.forget_old_results()
 
-    def _place_until_over(self) -> None:
-        while not self._over.wait(LOOK_SECONDS):
-            if self.leading:
-                with contextlib.suppress(CoordinationError):
+    def _watch_until_over(self) -> None:
+        looks = 0
+        while not self._over.is_set():
+            began = time.monotonic()
+            # Refused: it was removed since the look.
+            with contextlib.suppress(CoordinationError, CommandRefused):
+                self.watching.look()
+                if self.leading:
                     self.place_all()
+                    if looks % _LOOKS_BETWEEN_TIDYING == 0:
+                        self._nodes.forget_old_results()
+                looks += 1
+            self._over.wait(max(LOOK_SECONDS - (time.monotonic() - began), 0.05))

@@ -9,7 +9,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,6 +105,11 @@ class Watching:
         with self._lock:
             return self._watched.get(name)
 
+    def wanted(self) -> list[Wanted]:
+        """What is wanted, as it was at the last look."""
+        with self._lock:
+            return [watched.wanted for watched in self._watched.values()]
+
     def nodes(self) -> dict[str, Node]:
         with self._lock:
             return dict(self._alive)
@@ -156,11 +160,3 @@ def point_after(points: Sequence[Point], seen: Mapping[str, Any]) -> Point | Non
     first = {view["name"]: view["first"] for view in seen["replicas"]}
     return Point(seen["at"], seen["epoch"], progress["lag"], tuples, rates, progress.get("epoch_ms", 0.0), first)
 
-
-def watch_until(over: threading.Event, watching: Watching) -> None:
-    """Look again and again."""
-    while not over.is_set():
-        began = time.monotonic()
-        with suppress(CoordinationError):
-            watching.look()
-        over.wait(max(LOOK_SECONDS - (time.monotonic() - began), 0.05))

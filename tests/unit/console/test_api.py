@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -95,6 +97,17 @@ def test_the_same_name_twice_is_refused_and_replaced_when_asked(console: Running
     wanted = Desired(console.coordinator).get("count")
     assert wanted is not None
     assert (wanted.digest, wanted.chaos, wanted.fresh) == (second["digest"], True, 0)
+
+
+def test_files_of_versions_that_nobody_wants_are_removed_after_a_day(console: RunningConsole, packed: bytes) -> None:
+    for digest, age in (("a" * 64, 100_000), ("b" * 64, 100)):
+        console.home.keep_bundle(digest, b"")
+        os.utime(console.home.bundle(digest), (time.time() - age,) * 2)
+    digest = submit(console, packed)["digest"]
+    os.utime(console.home.bundle(digest), (0, 0))
+    submit(console, packed, replace=True)
+    there = {path.stem for path in (console.home.path / "bundles").iterdir()}
+    assert there == {"b" * 64, digest}
 
 
 def test_a_topology_that_is_wrong_is_refused_with_all_that_is_wrong(console: RunningConsole, tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""What a run says to programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from penstock.cli.display import JsonDisplay
+from penstock.errors import DeliveryError
+from penstock.runtime.progress import Progress, Snapshot
+from penstock.topology.model import Topology
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def snapshot(epoch: int, failed: dict[str, int]) -> Snapshot:
+    progress = Progress()
+    progress.epoch_committed(epoch, 0, 10.0, {}, {})
+    progress.tuples_failed(failed, 0)
+    return progress.snapshot()
+
+
+def test_every_line_says_when_and_of_what(capsys: pytest.CaptureFixture[str]) -> None:
+    with JsonDisplay(Topology("t"), lambda _: [], "2") as display:
+        display.say("starting")
+        display.look(snapshot(1, {}))
+    phase, progress = said(capsys)
+    assert (phase["event"], phase["phase"]) == ("phase", "starting")
+    assert (progress["event"], progress["epoch"]) == ("progress", 1)
+    for line in (phase, progress):
+        assert (line["topology"], line["replica"]) == ("t", "2")
+        assert line["time"].endswith("+00:00")
+
+
+def test_failures_are_told_by_operator_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
+    with JsonDisplay(Topology("t"), lambda _: []) as display:
+        display.look(snapshot(1, {"own": 2}))
+        display.end(snapshot(5, {"own": 5, "other": 1}), "done")
+    failed = [(line["operator"], line["epoch"], line["tuples"]) for line in said(capsys) if line["event"] == "failed"]
+    assert failed == [("own", 1, 2), ("own", 5, 3), ("other", 5, 1)]
+
+
+def test_the_reason_why_it_ends_is_a_line_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DeliveryError), JsonDisplay(Topology("t"), lambda _: []):
+        raise DeliveryError("the disk is full")
+    (line,) = said(capsys)
+    assert (line["event"], line["error"], "replica" in line) == ("error", "the disk is full", False)
