@@ -14,7 +14,6 @@ from typing import Self
 from penstock.console.client import Client
 from penstock.console.home import ConsoleHome
 from penstock.errors import ConsoleError
-from penstock.replication.replica import opened_roster
 from penstock.runtime.state_folder import StateFolder, is_alive
 
 from ..waiting import wait_until
@@ -55,8 +54,17 @@ class _Process:
 class Supervisor(_Process):
     """`penstock supervisor` of a console on this machine."""
 
-    def __init__(self, home: Path) -> None:
-        super().__init__(home, "supervisor", "supervisor", "--name", NODE)
+    def __init__(self, home: Path, name: str = NODE) -> None:
+        self.name = name
+        super().__init__(home, f"supervisor-{name}", "supervisor", "--name", name)
+
+    def state(self, topology: str) -> StateFolder:
+        return ConsoleHome(self.home).topology(topology, self.name).state
+
+    def fall(self, topology: str) -> None:
+        """As when the machine loses its power: everything on it is gone at once."""
+        self.kill()
+        _kill_all(self.state(topology))
 
 
 class Console(_Process):
@@ -107,17 +115,14 @@ def console(folder: Path) -> Iterator[Console]:
 
 
 def kill_topologies(home: Path) -> None:
-    """What a console's node runs, which outlives the console."""
-    for place in (home / "nodes" / NODE).glob("*"):
+    """What a console's nodes run, which outlives the console."""
+    for place in (home / "nodes").glob("*/*"):
         _kill_all(StateFolder(place / "state"))
 
 
 def _kill_all(state: StateFolder) -> None:
-    processes = [state.running()]
-    if (state.path / "coordinator.sqlite").exists():
-        with opened_roster(state.coordinator) as roster:
-            processes += [member.process for member in roster.members().values()]
-    for process in processes:
+    """Who watches a topology, and the replicas whose state is here."""
+    for process in [each.running() for each in (state, *state.replicas().values())]:
         if process is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process, signal.SIGKILL)

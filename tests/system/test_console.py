@@ -10,6 +10,9 @@ import pytest
 import trustme
 
 from penstock.console.bundle import pack
+from penstock.console.desired import Desired
+from penstock.console.home import ConsoleHome
+from penstock.coordination.opening import open_coordinator
 from penstock.errors import ConsoleError
 from penstock.runtime.state_folder import StateFolder
 
@@ -122,3 +125,51 @@ def test_a_console_speaks_tls(tmp_path: Path) -> None:
         assert (untrusted.returncode, "certificate verify failed" in untrusted.stderr) == (1, True)
     finally:
         console.stop()
+
+
+def test_replicas_on_nodes_of_their_own_outlive_a_node(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    master = Console(home, command="master")
+    nodes = one, two, three = [Supervisor(home, name) for name in ("n1", "n2", "n3")]
+    rows = tmp_path / "ids.jsonl"
+    spread = STREAM.replace("epoch:", "replicas: 2\ncells: any\nepoch:").replace("200ms", "500ms")
+
+    def nodes_of() -> dict[str, str]:
+        wanted = Desired(open_coordinator(ConsoleHome(home).coordinator)).get("stream")
+        return {} if wanted is None else wanted.nodes
+
+    def is_safe() -> bool:
+        return bool(master.client.get("/api/topologies/stream")["safety"] == "2/2 safe")
+
+    try:
+        for each in (master, one, two):
+            each.start()
+        wait_until(lambda: len(master.client.get("/api/console")["nodes"]) == 2)
+        folder = tmp_path / "stream"
+        folder.mkdir()
+        (folder / "topology.yaml").write_text(spread)
+        with pytest.raises(ConsoleError, match=r"ids: out/ids\.jsonl"):
+            master.client.submit(pack(folder), "topology.yaml", (), False, False, True)
+        (folder / "topology.yaml").write_text(spread.replace("out/", f"{tmp_path}/"))
+        master.client.submit(pack(folder), "topology.yaml", (), False, False, True)
+        wait_until(is_safe, PATIENCE_SECONDS)
+        assert nodes_of() == {"1": "n1", "2": "n2"}
+        assert [sorted(each.state("stream").replicas()) for each in (one, two)] == [["1"], ["2"]]
+        three.start()
+        before = two.state("stream").furthest().committed().epoch
+        one.fall("stream")
+        # The other one goes on, and the lost one comes back where there is room.
+        wait_until(lambda: two.state("stream").furthest().committed().epoch > before + 3, PATIENCE_SECONDS)
+        wait_until(lambda: nodes_of() == {"1": "n3", "2": "n2"}, PATIENCE_SECONDS)
+        wait_until(is_safe, PATIENCE_SECONDS)
+        # From its sibling's checkpoint, on another node, and not from the beginning.
+        assert "going on from a sibling's checkpoint" in (
+            three.state("stream").replica("1").logs / "replica.log").read_text()
+        master.client.command("stream", "stop")
+        wait_until(lambda: master.how("stream") == "stopped", PATIENCE_SECONDS)
+        ids = sorted(json.loads(row)["id"] for row in rows.read_text().splitlines())
+        assert ids == list(range(len(ids)))
+    finally:
+        for part in (master, *nodes):
+            part.stop()
+        kill_topologies(home)

@@ -14,6 +14,7 @@ from penstock.cli.scripted import scripted
 from penstock.cli.stopping import stopping_on_signals
 from penstock.connectors.shown_rows import ShownRows
 from penstock.control.replica_process import end_with_owner
+from penstock.control.share import Share
 from penstock.control.supervisor import Supervisor
 from penstock.plan.graph import build_plan
 from penstock.plan.rewrites import rewrite
@@ -33,10 +34,12 @@ def replica_command(file: Path | None, sets: Sequence[str] | None, given: Mappin
     return [sys.executable, "-m", "penstock", "run", str(topology_path(file).absolute()), *changes, *options, "--json"]
 
 
-def supervise(topology: Topology, settings: RunSettings, command: Sequence[str], as_json: bool) -> None:
-    """Run all replicas until the input ends, or until Ctrl-C."""
+def supervise(
+    topology: Topology, settings: RunSettings, command: Sequence[str], as_json: bool, share: Share | None = None
+) -> None:
+    """Run all replicas, or a share of them, until the input ends, or until Ctrl-C."""
     home = StateFolder.of(topology, settings.state)
-    supervisor = Supervisor(topology, ReplicaPlace(home), command, settings.coordinator, settings.scratch)
+    supervisor = Supervisor(topology, ReplicaPlace(home), command, settings.coordinator, settings.scratch, share=share)
     plan = rewrite(build_plan(topology))
     address = home.coordinator_for(topology, settings.coordinator)
     with (
@@ -66,10 +69,14 @@ def supervise(topology: Topology, settings: RunSettings, command: Sequence[str],
         display.end(last, how_it_ended(Outcome(ended, last)))
 
 
-def run_one_replica(topology: Topology, settings: RunSettings, name: str, cell: str, as_json: bool) -> None:
+def run_one_replica(
+    topology: Topology, settings: RunSettings, name: str, cell: str, as_json: bool, share: Share | None = None
+) -> None:
     """Run one replica until the input ends, or until it is stopped."""
     end_with_owner()
-    replica = Replica(topology, name, ReplicaPlace(StateFolder.of(topology, settings.state)), settings, cell)
+    home = StateFolder.of(topology, settings.state)
+    elsewhere = () if share is None else share.elsewhere(topology.name, home)
+    replica = Replica(topology, name, ReplicaPlace(home, elsewhere), settings, cell)
     with choose_display(topology, functools.partial(tally, replica.run.plan), as_json, name) as display:
         replica.start(display.say)
         if replica.run.resumed_from:

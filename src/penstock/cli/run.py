@@ -48,6 +48,11 @@ def run(
         bool,
         typer.Option("--supervised", help="Watch the run, and start it again when it fails. With `replicas`, always."),
     ] = False,
+    share: Annotated[
+        str | None, typer.Option(hidden=True, metavar="N,N@M", help="Look after these replicas only; other nodes have "
+                                 "the rest. M: how often it was begun anew.")
+    ] = None,
+    nodes: Annotated[Path | None, typer.Option(hidden=True, help="Where all nodes keep what they have.")] = None,
     scratch: Annotated[Path | None, typer.Option(hidden=True, help="All sinks write into this folder instead.")] = None,
 ) -> None:
     """Run a topology to the end of bounded input, or until Ctrl-C.
@@ -60,6 +65,7 @@ def run(
     from penstock.cli.display import choose_display, how_it_ended
     from penstock.cli.replicas import replica_command, run_one_replica, supervise
     from penstock.cli.scripted import scripted
+    from penstock.control.share import Share
     from penstock.replication.sibling import go_on_without_replicas
     from penstock.runtime.run import Run, RunSettings
     from penstock.runtime.tally import tally
@@ -73,13 +79,14 @@ def run(
         coordinator=coordinator,
         scratch=scratch,
     )
+    part = None if share is None else Share.parse(share, nodes)
     if replica is not None:
-        run_one_replica(topology, settings, replica, cell, as_json)
+        run_one_replica(topology, settings, replica, cell, as_json, part)
         return
     if topology.replicas > 1 or supervised:
         given = {"--master": master, "--state": state, "--memory": memory, "--coordinator": coordinator,
-                 "--scratch": scratch}
-        supervise(topology, settings, replica_command(file, sets, given), as_json)
+                 "--scratch": scratch, "--share": share, "--nodes": nodes}
+        supervise(topology, settings, replica_command(file, sets, given), as_json, part)
         return
     running = Run(topology, settings)
     if running.state.replicas():

@@ -21,6 +21,10 @@ def submit(
                            "after the other.")
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="With --replace: begin anew instead of going on.")] = False,
+    spread: Annotated[
+        bool, typer.Option("--spread", help="Each replica on a node of its own. All nodes must see what sinks write "
+                           "to, and sources that are not among the files.")
+    ] = False,
     at: AtOption = None,
     token: TokenOption = None,
     authority: AuthorityOption = None,
@@ -42,7 +46,7 @@ def submit(
     assert found is not None, "it was loaded"
     name = found.absolute().relative_to(folder).as_posix()
     with busy("submitting"):
-        answer = client(at, token, authority).submit(pack(folder), name, sets or (), replace, fresh)
+        answer = client(at, token, authority).submit(pack(folder), name, sets or (), replace, fresh, spread)
     if as_json:
         typer.echo(json.dumps(answer))
     else:

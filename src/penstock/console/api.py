@@ -192,11 +192,12 @@ def _add_commands(app: FastAPI, service: Service, operator: Callable[..., Person
     async def submit(request: Request, person: Operator, key: Key = None,
                      file: Annotated[str, Query(max_length=200)] = "topology.yaml",
                      sets: Annotated[list[str], Query(alias="set", max_length=100)] = [],  # noqa: B006
-                     replace: bool = False, fresh: bool = False) -> dict[str, Any]:  # fmt: skip
+                     replace: bool = False, fresh: bool = False, spread: bool = False) -> dict[str, Any]:  # fmt: skip
         """Hand a topology over, as a bundle of its files."""
         packed = await _body(request)
         address = _address(request)
-        return await asyncio.to_thread(service.submit, packed, file, sets, replace, fresh, person, address, key)
+        return await asyncio.to_thread(service.submit, packed, file, sets, replace, fresh, person, address, key,
+                                       spread)
 
     @app.post("/api/topologies/{name}/commands", tags=["command"])
     def command(request: Request, name: TopologyName, command: Command, person: Operator, key: Key = None

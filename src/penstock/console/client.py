@@ -46,8 +46,10 @@ class Client:
             "application/json", str(uuid.uuid4())))  # fmt: skip
         return answer
 
-    def submit(self, packed: bytes, file: str, sets: Sequence[str], replace: bool, fresh: bool) -> dict[str, Any]:
-        query = {"file": file, "set": list(sets), "replace": str(replace).lower(), "fresh": str(fresh).lower()}
+    def submit(self, packed: bytes, file: str, sets: Sequence[str], replace: bool, fresh: bool,
+               spread: bool = False) -> dict[str, Any]:  # fmt: skip
+        flags = {"replace": replace, "fresh": fresh, "spread": spread}
+        query = {"file": file, "set": list(sets), **{name: str(flag).lower() for name, flag in flags.items()}}
         answer: dict[str, Any] = json.loads(
             self._ask("POST", "/api/topologies", query, packed, "application/octet-stream", str(uuid.uuid4()))
         )

@@ -57,6 +57,10 @@ _MAY_HAVE = {
 }
 
 
+NOT_SPREAD = (Verb.KILL, Verb.RESTART, Verb.RESCALE, Verb.RESTORE, Verb.DEAD_LETTERS)
+"""What nobody can do to a topology whose replicas are on several nodes."""
+
+
 class Command(BaseModel):
     """A command for one topology."""
 
@@ -90,6 +94,11 @@ def new_goal(command: Command, wanted: Wanted) -> Wanted:
     if command.verb is Verb.CRASH and not wanted.chaos:
         raise CommandRefused(
             f"'{wanted.name}' may not be crashed on purpose: say `chaos: allowed` in its file, and submit it again"
+        )
+    if wanted.spread and command.verb in NOT_SPREAD:
+        raise CommandRefused(
+            f"{command.verb} is not possible for '{wanted.name}', whose replicas are on several nodes: stop it, or "
+            "submit it with --replace"
         )
     if command.verb is Verb.RESTART and wanted.replicas < 2:
         return replace(wanted, goal=Goal.RUN)

@@ -38,6 +38,8 @@ class Wanted:
     replicas: int = 1
     chaos: bool = False
     """Whether it may be crashed on purpose."""
+    spread: bool = False
+    """Whether each replica has a node of its own."""
     goal: Goal = Goal.RUN
     fresh: int = 0
     """How often it was told to begin anew; a node that has seen less begins anew."""
@@ -50,6 +52,10 @@ class Wanted:
     def from_json(cls, text: str) -> Wanted:
         fields = json.loads(text)
         return cls(**{**fields, "sets": tuple(fields["sets"]), "goal": Goal(fields["goal"])})
+
+    def on(self, node: str) -> tuple[str, ...]:
+        """The replicas that a node runs."""
+        return tuple(name for name, other in self.nodes.items() if other == node)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -24,6 +24,8 @@ class Begun:
     file: str = ""
     sets: tuple[str, ...] = ()
     fresh: int = 0
+    here: tuple[str, ...] = ()
+    """The replicas of this node, where others have the rest."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class TopologyPlace:
             fields = json.loads((self.path / "begun").read_text())
         except (FileNotFoundError, ValueError):
             return Begun()
-        return Begun(**{**fields, "sets": tuple(fields["sets"])})
+        return Begun(**{**fields, "sets": tuple(fields["sets"]), "here": tuple(fields.get("here", ()))})
 
     def note(self, begun: Begun) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
@@ -92,6 +94,11 @@ class ConsoleHome:
                 if path.stem not in wanted and path.stat().st_mtime < time.time() - _BUNDLE_SECONDS:
                     path.unlink()
 
+    @property
+    def nodes(self) -> Path:
+        """What the nodes have that use this home."""
+        return self.path / "nodes"
+
     def topology(self, name: str, node: str) -> TopologyPlace:
         """A name is one of a topology that was checked: letters, digits, `_` and `-`."""
-        return TopologyPlace(self.path / "nodes" / node / name)
+        return TopologyPlace(self.nodes / node / name)

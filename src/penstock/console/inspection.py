@@ -27,6 +27,8 @@ class Inspected:
     chaos: bool
     graph: Mapping[str, Any]
     """Nodes and edges, and where to draw them."""
+    private: Sequence[str] = ()
+    """What it writes into its own folder: on several nodes that would be several places."""
 
 
 def inspect(file: Path, sets: Sequence[str]) -> Inspected:
@@ -70,6 +72,17 @@ def graph_of(topology: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def private_places(topology: Any) -> list[str]:
+    """The sinks that write to relative paths, each with its path."""
+    from penstock.topology.dead_letters import buries, dead_letter_sink
+
+    sinks = [*topology.sinks, *([dead_letter_sink(topology)] if buries(topology) else [])]
+    paths = {sink.name: str(sink.options.get("file", "")) for sink in sinks if sink.kind == "file"}
+    paths |= {sink.name: str(sink.options.get("sql", "")).partition("sqlite:///")[2] for sink in sinks
+              if str(sink.options.get("sql", "")).startswith("sqlite:")}  # fmt: skip
+    return [f"{name}: {path}" for name, path in paths.items() if not Path(path).is_absolute()]
+
+
 def _main() -> None:
     from penstock.cli.loading import checked
 
@@ -79,7 +92,7 @@ def _main() -> None:
         found: dict[str, Any] = {"problems": errors or ["it cannot be read"]}
     else:
         found = {"name": topology.name, "replicas": topology.replicas, "chaos": topology.chaos == "allowed",
-                 "graph": graph_of(topology)}  # fmt: skip
+                 "graph": graph_of(topology), "private": private_places(topology)}  # fmt: skip
     print(json.dumps(found))
 
 

@@ -87,7 +87,7 @@ class Master:
         everything, alive = self.watching.wanted(), self.watching.nodes()
         load = load_of(everything)
         for wanted in everything:
-            nodes = place(wanted, alive, load)
+            nodes = place(wanted, alive, load, self.watching.lost(wanted))
             if nodes is not None:
                 placed = nodes
                 self._desired.change(wanted.name, lambda now, placed=placed: replace(now, nodes=placed))  # type: ignore[misc]

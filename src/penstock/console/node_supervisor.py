@@ -24,6 +24,7 @@ from penstock.console.home import Begun, ConsoleHome, TopologyPlace
 from penstock.console.nodes import Node, Nodes, Task
 from penstock.console.tending import Act, There, decide, how_it_is
 from penstock.console.topology_log import last_progress, last_words, shorten
+from penstock.control.share import Share
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import BundleError, ConsoleError, CoordinationError
@@ -153,7 +154,7 @@ class NodeSupervisor:
                                 "busy": tended.busy}  # fmt: skip
         if there.alive and there.epoch:
             with contextlib.suppress(CoordinationError):
-                roster = self._roster(wanted.name, tended)
+                roster = self._roster(wanted, tended)
                 members, told = roster.members(), roster.told()
                 views = views_of(members, told)
                 seen |= {"replicas": [asdict(view) for view in views], "safety": safety_of(views) if views else "",
@@ -165,7 +166,10 @@ class NodeSupervisor:
     def _tend(self, wanted: Wanted, tended: _Tended) -> None:
         if tended.busy:
             return
-        match decide(wanted, tended.there, time.monotonic()):
+        match decide(wanted, tended.there, time.monotonic(), self._here(wanted)):
+            case Act.REHOME:
+                self._say(f"{wanted.name}: watches replicas {', '.join(self._here(wanted))} from now on")
+                self._unwatch(tended)
             case Act.START:
                 self._start(wanted, tended)
             case Act.RENEW if self._unpacked(wanted, tended):
@@ -180,6 +184,17 @@ class NodeSupervisor:
             case _:
                 pass
 
+    def _here(self, wanted: Wanted) -> tuple[str, ...]:
+        """The replicas that are this node's, where each has a node of its own."""
+        return wanted.on(self.node.name) if wanted.spread else ()
+
+    def _unwatch(self, tended: _Tended) -> None:
+        """End who watches the replicas, at once: they go on, and the next one finds them."""
+        process = tended.place.state.running()
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
     def _renew(self, wanted: Wanted, tended: _Tended) -> None:
         done, said = self._command(wanted, tended, "restart", ())
         tended.trouble = "" if done else f"version {wanted.digest[:12]} was not put in place: {said}"
@@ -192,7 +207,7 @@ class NodeSupervisor:
         anew = wanted.fresh > tended.there.begun.fresh
         self._begun(wanted, tended)
         command = [*self._penstock("run", wanted, tended.place), "--supervised", "--json",
-                   *(["--fresh"] if anew else [])]  # fmt: skip
+                   *(["--fresh"] if anew else []), *self._share(wanted)]  # fmt: skip
         tended.place.path.mkdir(parents=True, exist_ok=True)
         with tended.place.log.open("ab") as log:
             # A session of its own: it outlives this supervisor.
@@ -221,7 +236,7 @@ class NodeSupervisor:
         return True
 
     def _begun(self, wanted: Wanted, tended: _Tended) -> None:
-        begun = Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh)
+        begun = Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh, self._here(wanted))
         tended.place.note(begun)
         # Another version is another chance.
         tended.there = replace(tended.there, begun=begun, failures=0, refused=False)
@@ -298,14 +313,27 @@ class NodeSupervisor:
 
     def _penstock(self, verb: str, wanted: Wanted, place: TopologyPlace, *before: str) -> list[str]:
         sets = [part for item in wanted.sets for part in ("--set", item)]
-        logs = [] if self._epoch_logs is None else ["--coordinator", self._epoch_logs]
+        shared = self._shared_log(wanted)
+        logs = [] if shared is None else ["--coordinator", shared]
         return [sys.executable, "-m", "penstock", verb, *before, str(place.work / wanted.file), *sets, *logs,
                 "--state", str(place.state.path)]  # fmt: skip
 
-    def _roster(self, name: str, tended: _Tended) -> Roster:
+    def _share(self, wanted: Wanted) -> list[str]:
+        if not wanted.spread:
+            return []
+        return ["--share", str(Share(self._here(wanted), wanted.fresh)), "--nodes", str(self._home.nodes)]
+
+    def _shared_log(self, wanted: Wanted) -> str | None:
+        """The coordinator of a topology, where it is not a file of its own among its state."""
+        if self._epoch_logs is None and wanted.spread:
+            # On one machine: the nodes have one home.
+            return f"sqlite:{self._home.path / 'spread' / wanted.name}.sqlite"
+        return self._epoch_logs
+
+    def _roster(self, wanted: Wanted, tended: _Tended) -> Roster:
         if tended.coordinator is None:
-            own, shared = tended.place.state.coordinator, self._epoch_logs
-            tended.coordinator = open_coordinator(own if shared is None else f"{shared.rstrip('/')}/{name}")
+            topology = tended.place.state.coordinator_of(wanted.name, self._shared_log(wanted))
+            tended.coordinator = open_coordinator(topology)
         return Roster(tended.coordinator)
 
 
@@ -315,8 +343,11 @@ def _environment() -> dict[str, str]:
 
 
 def merged(told: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """What all nodes see of one topology, as one."""
+    """What all nodes see of one topology, as one: all see all replicas, and the newest look counts."""
     newest = max(told.values(), key=lambda seen: seen["at"], default=None)
     if newest is None:
         return None
-    return {**newest, "replicas": [view for seen in told.values() for view in seen["replicas"]]}
+    views = {view["name"]: view for seen in sorted(told.values(), key=lambda seen: float(seen["at"]))
+             for view in seen["replicas"]}  # fmt: skip
+    furthest = max(told.values(), key=lambda seen: int((seen["progress"] or {}).get("epoch", 0)))
+    return {**newest, "progress": furthest["progress"], "replicas": [views[name] for name in sorted(views)]}

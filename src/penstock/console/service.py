@@ -109,7 +109,7 @@ class Service:
     # -- commanding -----------------------------------------------------------------------------
 
     def submit(self, packed: bytes, file: str, sets: Sequence[str], replace_it: bool, fresh: bool, who: Person,
-               address: str, key: str | None = None) -> dict[str, Any]:  # fmt: skip
+               address: str, key: str | None = None, spread: bool = False) -> dict[str, Any]:  # fmt: skip
         """Take a topology over; raises CommandRefused or BundleError with what is wrong with it."""
         files = contents(packed)
         digest = digest_of(files)
@@ -120,10 +120,19 @@ class Service:
             with tempfile.TemporaryDirectory(prefix="penstock-submit-") as folder:
                 unpack(files, Path(folder))
                 found = inspect(Path(folder) / file, sets)
+            if spread and found.private:
+                raise CommandRefused(
+                    "with --spread all replicas must write to the same place, and these are in a folder of each node: "
+                    f"{'; '.join(found.private)}: give paths that all nodes see, from the root, or a database"
+                )
             self._home.keep_bundle(digest, packed)
-            wanted = Wanted(found.name, digest, file, tuple(sets), found.replicas, found.chaos)
+            wanted = Wanted(found.name, digest, file, tuple(sets), found.replicas, found.chaos, spread)
             self._coordinator.put(_GRAPHS + found.name, json.dumps(found.graph))
-            if replace_it and self._desired.get(found.name) is not None:
+            there = self._desired.get(found.name)
+            if there is not None and replace_it and there.spread != spread:
+                raise CommandRefused(f"'{found.name}' was submitted {'with' if there.spread else 'without'} --spread: "
+                                     "remove it first, to have it otherwise")  # fmt: skip
+            if there is not None and replace_it:
                 wanted = self._desired.change(found.name, lambda now: replace(
                     now, digest=digest, file=file, sets=tuple(sets), replicas=found.replicas, chaos=found.chaos,
                     goal=Goal.RUN, fresh=now.fresh + fresh))  # fmt: skip
@@ -143,6 +152,8 @@ class Service:
         def do() -> dict[str, Any]:
             wanted = self._desired.change(name, lambda now: new_goal(command, now))
             self._say(name, f"{who.name}: {told(command)}")
+            if wanted.spread:
+                return self._given_to_nodes(wanted, command)
             words = words_for(command)
             if words is None or (command.verb is Verb.RESTART and wanted.replicas < 2):
                 if command.verb is Verb.RESTART:
@@ -197,15 +208,28 @@ class Service:
             answer = self._given(wanted, verb, words)
         return {**answer, "said": f"{answer['said']}\nit was stopped for it, and starts again"}
 
-    def _given(self, wanted: Wanted, verb: str, words: Sequence[str]) -> dict[str, Any]:
-        """Have the topology's node do it, and wait for its answer for a while."""
-        homes = sorted(set(wanted.nodes.values()))
+    def _given_to_nodes(self, wanted: Wanted, command: Command) -> dict[str, Any]:
+        """A command for a topology whose replicas have nodes of their own: each node does it to its own."""
+        words = words_for(command)
+        if words is None:
+            return {"done": True, "said": "it stops after its epoch" if wanted.goal is Goal.STOP else "it starts"}
+        if command.verb is Verb.CRASH:
+            wounded = [command.replica] if command.replica else list(wanted.nodes)
+            answers = [self._given(wanted, command.verb, ["--replica", name], wanted.nodes.get(name))
+                       for name in wounded]  # fmt: skip
+            return {**answers[-1], "said": "\n".join(answer["said"] for answer in answers)}
+        return self._given(wanted, command.verb, words)
+
+    def _given(self, wanted: Wanted, verb: str, words: Sequence[str], node: str | None = None) -> dict[str, Any]:
+        """Have a node of the topology do it, and wait for its answer for a while."""
+        alive = self._nodes.alive()
+        homes = sorted(set(wanted.nodes.values()), key=lambda home: (home not in alive, home))
         if not homes:
             raise CommandRefused(f"'{wanted.name}' has no node yet: start one with `penstock supervisor --join …`")
-        alive = self._nodes.alive()
-        if homes[0] not in alive:
-            raise CommandRefused(f"the node '{homes[0]}' of '{wanted.name}' is away: nobody there can do it now")
-        task = Task(f"{time.time():017.6f}-{uuid.uuid4().hex[:8]}", homes[0], verb, wanted.name, {"words": list(words)})
+        home = node or homes[0]
+        if home not in alive:
+            raise CommandRefused(f"the node '{home}' of '{wanted.name}' is away: nobody there can do it now")
+        task = Task(f"{time.time():017.6f}-{uuid.uuid4().hex[:8]}", home, verb, wanted.name, {"words": list(words)})
         self._nodes.give(task)
         deadline = time.monotonic() + _ANSWER_SECONDS
         while time.monotonic() < deadline:

@@ -19,6 +19,8 @@ class Act(StrEnum):
     RENEW = "renew"
     """Put another version in place of the one that runs."""
     STOP = "stop"
+    REHOME = "rehome"
+    """Watch other replicas than before: those that run go on, whoever watches them."""
 
 
 class How(StrEnum):
@@ -51,8 +53,8 @@ class There:
     stopping: bool = False
 
 
-def decide(wanted: Wanted, there: There, now: float) -> Act:
-    """What to do now; times are in seconds."""
+def decide(wanted: Wanted, there: There, now: float, here: tuple[str, ...] = ()) -> Act:
+    """What to do now; times are in seconds. `here` are this node's replicas, where each has a node of its own."""
     another = is_another(wanted, there.begun)
     if wanted.goal is Goal.STOP:
         return Act.STOP if there.alive and not there.stopping else Act.NOTHING
@@ -60,7 +62,10 @@ def decide(wanted: Wanted, there: There, now: float) -> Act:
         if there.stopping:
             return Act.NOTHING
         anew = wanted.fresh > there.begun.fresh
-        return Act.STOP if anew else Act.RENEW if another else Act.NOTHING
+        if anew or (another and wanted.spread):
+            # Nobody goes round from node to node: they end, and start with what is new.
+            return Act.STOP
+        return Act.RENEW if another else Act.NOTHING if there.begun.here == here else Act.REHOME
     if another:
         return Act.START
     if there.ended or has_failed(there) or now < there.failed_at + pause_after(there.failures):
@@ -70,7 +75,7 @@ def decide(wanted: Wanted, there: There, now: float) -> Act:
 
 def is_another(wanted: Wanted, begun: Begun) -> bool:
     """Whether something else is wanted than what was started."""
-    return Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh) != begun
+    return Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh, begun.here) != begun
 
 
 def has_failed(there: There) -> bool:

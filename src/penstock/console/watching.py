@@ -110,6 +110,15 @@ class Watching:
         with self._lock:
             return [watched.wanted for watched in self._watched.values()]
 
+    def lost(self, wanted: Wanted) -> set[str]:
+        """The replicas that do not run, as those nodes see it that look at the same topology now."""
+        with self._lock:
+            seen = self._watched[wanted.name].seen if wanted.name in self._watched else None
+        if not wanted.spread or seen is None or not seen["replicas"] or time.time() - seen["at"] > SILENT_SECONDS:
+            return set()
+        running = {view["name"] for view in seen["replicas"] if view["phase"] != "down"}
+        return set(wanted.nodes) - running
+
     def nodes(self) -> dict[str, Node]:
         with self._lock:
             return dict(self._alive)

@@ -19,6 +19,8 @@ from penstock.connectors.registry import sink_connector
 from penstock.connectors.shown_rows import CONSOLE, shown_sink
 from penstock.control.priority import can_be_raised, lowered, raise_session
 from penstock.control.replica_process import ReplicaProcess
+from penstock.control.share import Share, a_while, alone, begins, note_history, wait
+from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.orders import Orders
@@ -62,8 +64,12 @@ class Supervisor:
     """Keeps `topology.replicas` replicas running; `command` starts one, with `--replica NAME --cell CELL` after it."""
 
     def __init__(self, topology: Topology, place: ReplicaPlace, command: Sequence[str], coordinator: str | None = None,
-                 scratch: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+                 scratch: Path | None = None, clock: Callable[[], float] = time.monotonic,
+                 share: Share | None = None) -> None:
+        """With a `share`, only its replicas are looked after here."""
         self.topology = topology
+        self._all = [str(number) for number in range(1, topology.replicas + 1)]
+        self._share = share
         self._place = place
         self._command = list(command)
         self._address = place.coordinator(topology, coordinator)
@@ -89,7 +95,9 @@ class Supervisor:
             self._log = EpochLog(coordinator)
             self._orders = Orders(coordinator)
             running = self._roster.members()
-            if not running:
+            if self._share is not None:
+                self._make_ready_with_others(self._share, fresh, coordinator)
+            elif not running:
                 self._make_ready(fresh)
             elif self._roster.agree_on(version_of(self.topology)) != version_of(self.topology):
                 raise TopologyError(
@@ -97,8 +105,8 @@ class Supervisor:
                     "the file they were started with"
                 )
             self._version = self._roster.version()
-            for number in range(1, self.topology.replicas + 1):
-                self._slots.append(self._slot(str(number)))
+            for name in self._all if self._share is None else self._share.here:
+                self._slots.append(self._slot(name))
         except BaseException:
             self._resources.close()
             raise
@@ -166,11 +174,34 @@ class Supervisor:
             self._log.clear()
             self._orders.forget()
         self._log.imported(restored.epochs)
-        self._log.only_replicas(str(number) for number in range(1, self.topology.replicas + 1))
+        self._log.only_replicas(self._all)
         self._roster.forget()
         self._roster.adopt(version_of(self.topology))
         self._open_sinks(anew or self._reached() == 0, restored.sinks)
         home.restored.unlink(missing_ok=True)
+
+    def _make_ready_with_others(self, share: Share, fresh: bool, coordinator: Coordinator) -> None:
+        """What is of this node, and once, for all nodes, what they share."""
+        home = self._place.home
+        settle(home)
+        if fresh:
+            home.clear()
+            home.forget_replicas()
+        own = version_of(self.topology)
+        with alone(coordinator):
+            deadline = a_while()
+            anew = begins(coordinator, share.history)
+            while self._roster.members() and (anew or self._roster.agree_on(own) != own):
+                wait(deadline, f"replicas of another version of '{self.topology.name}' to end")
+            if anew:
+                self._log.clear()
+                self._orders.forget()
+            if not self._roster.members():
+                self._log.only_replicas(self._all)
+                self._roster.forget()
+                self._roster.adopt(own)
+                self._open_sinks(not self._log.agreed(), ())
+            note_history(coordinator, share.history)
 
     def _open_sinks(self, fresh: bool, beginning: Sequence[str]) -> None:
         """Once, before any replica writes to them."""
@@ -211,7 +242,8 @@ class Supervisor:
         for slot in self._slots:
             self._look_at(slot, None if members is None else slot.name in members and members[slot.name].run,
                           told.get(slot.name), now)
-        furthest = max(slot.sight.epoch for slot in self._slots)
+        elsewhere = (said.epoch for name, said in told.items() if name not in {slot.name for slot in self._slots})
+        furthest = max(*(slot.sight.epoch for slot in self._slots), *elsewhere, 0)
         if furthest > self._head.epoch:
             if self._head.epoch:
                 self._paces.append(now - self._head.moved)

@@ -34,6 +34,13 @@ class ReplicaPlace:
     """Where the replicas of a topology keep what they share, and what each has alone."""
 
     home: StateFolder
+    elsewhere: tuple[StateFolder, ...] = ()
+    """The homes of other nodes with replicas of the topology, where they can be seen from here."""
+
+    def siblings_of(self, name: str) -> list[StateFolder]:
+        """What the other replicas have, as far as it can be seen from here."""
+        own = [state for other, state in self.states().items() if other != name]
+        return [*own, *(state for home in self.elsewhere for state in home.replicas().values())]
 
     def state_of(self, name: str) -> StateFolder:
         return self.home.replica(name)
@@ -111,18 +118,15 @@ class Replica:
         """When Spark is up, and not before: meanwhile the siblings have gone on."""
         self._wait_until_joined()
         # Without replicas the topology has run at home, or was restored there.
-        siblings = [*self._siblings(), self._place.home]
+        siblings = [*self._place.siblings_of(self.name), self._place.home]
         taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
         if taken is not None:
             self._say(f"going on from a sibling's checkpoint of epoch {taken}")
         self._catching_up.begins(time.monotonic(), self.run.state.committed().epoch)
 
-    def _siblings(self) -> list[StateFolder]:
-        return [state for name, state in self._place.states().items() if name != self.name]
-
     def _catch_up_again(self, now: float, epoch: int) -> None:
         """Where replaying does not gain on the siblings: Spark is warm by now, and starts faster than before."""
-        head = max((state.committed().epoch for state in self._siblings()), default=0)
+        head = max((state.committed().epoch for state in self._place.siblings_of(self.name)), default=0)
         if self._catching_up.should_copy(now, epoch, head):
             self._say(f"{head - epoch} epochs behind, and hardly gaining: taking a sibling's checkpoint again")
             self._catching_up.copies()

@@ -88,10 +88,14 @@ class StateFolder:
 
     def coordinator_for(self, topology: Topology, given: str | None) -> str:
         """The coordinator's address: what the user gave, or the embedded one."""
+        return self.coordinator_of(topology.name, given)
+
+    def coordinator_of(self, topology: str, given: str | None) -> str:
+        """The same, by the topology's name."""
         if given is None:
             return self.coordinator
         # One server serves many topologies; a file serves one.
-        return f"{given.rstrip('/')}/{topology.name}" if given.startswith("zookeeper:") else given
+        return f"{given.rstrip('/')}/{topology}" if given.startswith("zookeeper:") else given
 
     @property
     def shape(self) -> Path:

@@ -59,6 +59,29 @@ def test_a_topology_goes_to_the_node_that_has_least_and_stays_there() -> None:
     assert load_of([there, replace(WANTED, nodes={"1": "a"})]) == {"b": 1, "a": 1}
 
 
+def test_each_on_a_node_of_its_own() -> None:
+    spread = replace(WANTED, replicas=3, spread=True)
+    assert place(spread, ["a", "b"], {"a": 3}) == {"1": "b", "2": "a"}
+    there = replace(spread, nodes={"1": "b", "2": "a"})
+    assert place(there, ["a", "b"], {}) is None
+    assert place(there, ["a", "b", "c"], {}) == {"1": "b", "2": "a", "3": "c"}
+    whole = replace(spread, nodes={"1": "b", "2": "a", "3": "c"})
+    # A node that is away keeps its replica while that runs, and while there is no other place for it.
+    assert place(whole, ["a", "c", "d"], {}) is None
+    assert place(whole, ["a", "c"], {}, lost={"1"}) is None
+    assert place(whole, ["a", "c", "d"], {}, lost={"1", "2"}) == {"1": "d", "2": "a", "3": "c"}
+
+
+def test_who_watches_other_replicas_than_before_is_exchanged_and_they_go_on() -> None:
+    spread = replace(WANTED, replicas=2, spread=True, nodes={"1": "a", "2": "b"})
+    assert (spread.on("a"), spread.on("c")) == (("1",), ())
+    there = There(replace(BEGUN, here=("1",)), alive=True)
+    assert decide(spread, there, 100.0, ("1",)) is Act.NOTHING
+    assert decide(spread, there, 100.0, ("1", "2")) is Act.REHOME
+    # Another version: all end, and start with it.
+    assert decide(replace(spread, digest="other"), there, 100.0, ("1",)) is Act.STOP
+
+
 # What is told of it.
 
 def seen(how: str = "running", *replicas: object, why: str = "") -> dict[str, object]:

@@ -1,0 +1,107 @@
+"""Several supervisors of one topology: what they share is made ready once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from penstock import Topology
+from penstock.control.share import Share, alone
+from penstock.control.supervisor import Supervisor
+from penstock.coordination.memory import MemoryCoordinator
+from penstock.coordination.opening import open_coordinator
+from penstock.epochs.log import EpochLog
+from penstock.epochs.record import EpochRecord
+from penstock.replication.replica import ReplicaPlace
+from penstock.replication.roster import Roster
+from penstock.runtime.state_folder import StateFolder
+
+
+def test_it_is_written_in_a_word() -> None:
+    assert str(Share(("1", "3"), 2)) == "1,3@2"
+    assert Share.parse("1,3@2", None) == Share(("1", "3"), 2)
+
+
+def test_siblings_on_other_nodes_are_found(tmp_path: Path) -> None:
+    for name in ("n1/t", "n2/t", "n2/other"):
+        (tmp_path / name / "state").mkdir(parents=True)
+    own = StateFolder(tmp_path / "n1/t/state")
+    assert Share(("1",), nodes=tmp_path).elsewhere("t", own) == (StateFolder(tmp_path / "n2/t/state"),)
+    assert Share(("1",)).elsewhere("t", own) == ()
+
+
+def test_one_at_a_time() -> None:
+    coordinator, inside, most = MemoryCoordinator(), 0, 0
+
+    def work() -> None:
+        nonlocal inside, most
+        with alone(coordinator):
+            inside += 1
+            most = max(most, inside)
+            time.sleep(0.02)
+            inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+
+
+class Nodes:
+    """Supervisors that are started and watch nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.address = f"sqlite:{folder / 'shared.sqlite'}"
+        made = Topology("pair", replicas=2, cells=("any",)).source("words", rows=[], schema="word string")
+        self.topology = made.count("word").sink("out", file=str(folder / "out.jsonl")).with_folder(folder)
+        self.out = folder / "out.jsonl"
+
+    def start(self, node: str, replica: str, history: int = 0, fresh: bool = False) -> None:
+        place = ReplicaPlace(StateFolder(self.folder / node / "pair/state"))
+        supervisor = Supervisor(self.topology, place, ["true"], self.address, share=Share((replica,), history))
+        supervisor.start(fresh)
+        assert [slot.name for slot in supervisor._slots] == [replica]
+        supervisor._resources.close()
+
+    def log(self) -> EpochLog:
+        return EpochLog(open_coordinator(self.address))
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Nodes:
+    return Nodes(tmp_path)
+
+
+def test_the_second_one_clears_nothing_of_the_first(nodes: Nodes) -> None:
+    nodes.start("n1", "1")
+    nodes.log().propose(EpochRecord(1, 0, {"words": {}}, {"words": 3}))
+    before = nodes.out.read_text() + "row\n"
+    nodes.out.write_text(before)
+    nodes.start("n2", "2")
+    assert nodes.log().agreed() == [1]
+    assert nodes.out.exists()
+
+
+def test_a_new_history_is_begun_once(nodes: Nodes) -> None:
+    nodes.start("n1", "1")
+    nodes.log().propose(EpochRecord(1, 0, {"words": {}}, {"words": 3}))
+    nodes.start("n1", "1", history=1, fresh=True)
+    assert nodes.log().agreed() == []
+    nodes.log().propose(EpochRecord(1, 0, {"words": {}}, {"words": 5}))
+    nodes.start("n2", "2", history=1, fresh=True)
+    assert nodes.log().agreed() == [1]
+
+
+def test_all_replicas_count_for_what_the_log_keeps(nodes: Nodes) -> None:
+    nodes.start("n1", "1")
+    nodes.start("n2", "2")
+    nodes.log().note_progress("1", 7)
+    nodes.start("n2", "2")
+    assert nodes.log().progress()["1"] == 7
+    assert Roster(open_coordinator(nodes.address)).version() is not None
