@@ -1,14 +1,18 @@
 """Have a replica that is starting leave the processors to its siblings, which deliver meanwhile.
 
-Spark needs some ten seconds of processor time to start. On a small machine that would be felt in the output.
+Spark needs some ten seconds of processor time to start, and as much again until its code is compiled. On a small machine
+that would be felt in the output. Where Linux divides the processors by session (`autogroup`, as most desktops and many
+servers do), the niceness of a process only counts within its session: there the session has one of its own.
 """
 
 from __future__ import annotations
 
 import os
 import resource
+import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from penstock.epochs.moments import PROCESSES, processes_of
 
@@ -17,20 +21,28 @@ _NICE = 5
 _HIGHEST = 20
 """The limit with which a process may have its priority raised to the ordinary one."""
 _ROUNDS = 5
+_PAUSE_SECONDS = 0.12
+_AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def can_be_raised() -> bool:
-    """Whether what is lowered can be raised again, which not every user may do."""
-    return PROCESSES.is_dir() and (os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_NICE)[0] >= _HIGHEST)
+    """Whether what is lowered can be raised again, which not every user may do everywhere."""
+    return _sessions_count() or _threads_can_be_raised()
 
 
 def lowered(command: Sequence[str]) -> list[str]:
-    """The command, for a process that comes after all others."""
-    return ["nice", "-n", str(_NICE), *command]
+    """The command, for a process that comes after all others; `lower_session` when it is started."""
+    return ["nice", "-n", str(_NICE), *command] if _threads_can_be_raised() else list(command)
+
+
+def lower_session(session: int) -> None:
+    """From now on its processes come after those of other sessions."""
+    _set_session(session, _NICE)
 
 
 def raise_session(session: int) -> None:
     """From now on its processes are as important as others."""
+    _set_session(session, 0)
     ordinary = os.getpriority(os.PRIO_PROCESS, 0)
     for _ in range(_ROUNDS):
         # A thread that is started meanwhile has the priority of the one that starts it.
@@ -40,6 +52,29 @@ def raise_session(session: int) -> None:
         for thread in behind:
             with suppress(ProcessLookupError, PermissionError):
                 os.setpriority(os.PRIO_PROCESS, thread, ordinary)
+
+
+def _sessions_count() -> bool:
+    try:
+        return _AUTOGROUP.read_text().strip() == "1" and (PROCESSES / "self" / "autogroup").exists()
+    except OSError:
+        return False
+
+
+def _threads_can_be_raised() -> bool:
+    return PROCESSES.is_dir() and (os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_NICE)[0] >= _HIGHEST)
+
+
+def _set_session(session: int, niceness: int) -> None:
+    for _ in range(_ROUNDS):
+        try:
+            (PROCESSES / str(session) / "autogroup").write_text(str(niceness))
+            return
+        except BlockingIOError:
+            # Linux takes ten of these a second, from everybody together.
+            time.sleep(_PAUSE_SECONDS)
+        except OSError:
+            return
 
 
 def _threads(session: int) -> list[int]:

@@ -17,7 +17,7 @@ from typing import Any
 from penstock.connectors.base import Place
 from penstock.connectors.registry import sink_connector
 from penstock.connectors.shown_rows import CONSOLE, shown_sink
-from penstock.control.priority import can_be_raised, lowered, raise_session
+from penstock.control.priority import can_be_raised, lower_session, lowered, raise_session
 from penstock.control.replica_process import ReplicaProcess
 from penstock.control.share import Share, a_while, alone, begins, note_history, wait
 from penstock.coordination.base import Coordinator
@@ -38,6 +38,9 @@ from penstock.topology.model import Topology
 _LOOK_SECONDS = 0.1
 _STOP_SECONDS = 60.0
 _PACES_KEPT = 20
+_LOWERED_SECONDS = 90.0
+"""A replica that starts leaves the processors to its siblings until it is safe, but no longer than this: on a machine
+with too much to do it would never catch up."""
 _WRONG_TOPOLOGY = 2
 """The exit code of a replica that will not start, however often it is tried."""
 
@@ -227,7 +230,9 @@ class Supervisor:
         self._say(f"replica {name} is running already: process {member.process}")
         now = self._clock()
         sight = Sight(alive=True, seen=True, registered=True, started=now, moved=now)
-        return _Slot(name, member.cell, ReplicaProcess.found(member), sight, run=member.run)
+        process = ReplicaProcess.found(member)
+        # Who started it may have died before it was raised.
+        return _Slot(name, member.cell, process, sight, run=member.run, lowered=process.is_here and can_be_raised())
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -295,11 +300,11 @@ class Supervisor:
         if sight.alive and not alive and not sight.ended:
             sight = self._fallen(slot, sight)
         slot.sight = replace(sight, alive=alive)
-        if slot.lowered and slot.process is not None and slot.sight.epoch:
-            # Spark is up: what is left to do takes its fair share.
+        caught_up = phase_of(slot.sight, self._head) is Phase.SAFE
+        if slot.lowered and slot.process is not None and (caught_up or now - slot.sight.started > _LOWERED_SECONDS):
             raise_session(slot.process.process)
             slot.lowered = False
-        if phase_of(slot.sight, self._head) is Phase.SAFE:
+        if caught_up:
             slot.sight = replace(slot.sight, failures=0)
             slot.why = ""
 
@@ -338,6 +343,8 @@ class Supervisor:
                 slot.lowered = can_be_raised() and self._any_safe()
                 command = lowered(command) if slot.lowered else command
                 slot.process = ReplicaProcess.start(command, log_of(self._place.state_of(slot.name)))
+                if slot.lowered:
+                    lower_session(slot.process.process)
                 slot.past, slot.run, slot.told = slot.run or slot.past, "", None
                 self._say(f"replica {slot.name} starts in cell {slot.cell}")
                 slot.sight = Sight(alive=True, started=now, moved=now, failures=slot.sight.failures)
