@@ -1,8 +1,8 @@
 """Have a replica that is starting leave the processors to its siblings, which deliver meanwhile.
 
-Spark needs some ten seconds of processor time to start, and as much again until its code is compiled. On a small machine
-that would be felt in the output. Where Linux divides the processors by session (`autogroup`, as most desktops and many
-servers do), the niceness of a process only counts within its session: there the session has one of its own.
+Spark needs some ten seconds of processor time to start, and as much again until its code is compiled. On a small
+machine that would be felt in the output. Where Linux divides the processors by session (`autogroup`, usual on desktops
+and on many servers), the niceness of a process only counts within its session: there the session has one of its own.
 """
 
 from __future__ import annotations
