@@ -17,7 +17,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.screen import err, out
+from penstock.cli.screen import err, out, tell
 from penstock.cli.status import replica_table
 from penstock.connectors.console import EpochRows, as_json_line, as_rich_table
 from penstock.connectors.memory import rows_of
@@ -271,8 +271,13 @@ class JsonDisplay:
 
     def _tell(self, event: str, **fields: Any) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        sys.stdout.write(json.dumps({"event": event, **fields, "time": now, **self._of}) + "\n")
-        sys.stdout.flush()
+        line = json.dumps({"event": event, **fields, "time": now, **self._of}) + "\n"
+        if event == "row":
+            # Somebody may keep these: they are not lost in silence.
+            sys.stdout.write(line)
+            sys.stdout.flush()
+        else:
+            tell("stdout", line)
 
 
 def logged_lines(rows: EpochRows) -> list[str]:
@@ -339,6 +344,5 @@ def choose_display(
 
 
 def _line(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    tell("stderr", text + "\n")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, TextIO
 
 from rich.console import Console, JustifyMethod
 from rich.table import Table
@@ -15,6 +16,19 @@ from penstock.topology.problems import Problem
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+
+def tell(name: Literal["stdout", "stderr"], text: str) -> None:
+    """Write something that a run can do without: a full disk under its log does not end it, and the line is lost."""
+    stream: TextIO = getattr(sys, name)
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        # What could not be written stays in the old one's buffer, and would be tried again with every line.
+        setattr(sys, name, open(stream.fileno(), "w", encoding=stream.encoding, closefd=False))  # noqa: SIM115
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -111,7 +111,12 @@ class NodeSupervisor:
             if name not in wanted:
                 self._let_go(name, tended)
                 continue
-            self._tend(wanted[name], tended)
+            try:
+                self._tend(wanted[name], tended)
+            except OSError as error:
+                # A full disk, for one: the others are tended all the same, and this one is tried again.
+                tended.why = f"node {self.node.name}: {error.strerror}: {error.filename}"
+                tended.there = replace(tended.there, failures=tended.there.failures + 1, failed_at=time.monotonic())
             self._report(wanted[name], tended)
         for task in self._nodes.tasks(self.node.name):
             self._take(task, wanted.get(task.topology))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,3 +52,21 @@ def test_the_reason_why_it_ends_is_a_line_too(capsys: pytest.CaptureFixture[str]
         raise DeliveryError("the disk is full")
     (line,) = said(capsys)
     assert (line["event"], line["error"], "replica" in line) == ("error", "the disk is full", False)
+
+
+ON_A_FULL_DISK = """
+import sys
+from penstock import Topology
+from penstock.cli.display import JsonDisplay, PlainDisplay
+for display in (JsonDisplay(Topology("t"), lambda _: []), PlainDisplay(lambda _: [])):
+    with display:
+        for _ in range(3):
+            display.say("going on")
+sys.exit(7)
+"""
+
+
+def test_a_full_disk_under_the_log_does_not_end_a_run() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-c", ON_A_FULL_DISK], stdout=full, stderr=full, check=False)
+    assert done.returncode == 7
