@@ -33,6 +33,7 @@ from penstock.replication.views import safety_of, views_of
 
 LOOK_SECONDS = 0.5
 _COMMAND_SECONDS = 300.0
+_TROUBLE_SECONDS = 5.0
 _WRONG_TOPOLOGY = 2
 _LAST_WORDS = 100_000
 """Of what a command has said: rows that were asked for, or an error."""
@@ -62,6 +63,8 @@ class _Tended:
     """The digest of a bundle that could not be had."""
     coordinator: Coordinator | None = None
     """The topology's own, once it was looked at."""
+    not_before: float = 0.0
+    """When to try again, where the machine did not let it."""
 
 
 class NodeSupervisor:
@@ -116,7 +119,7 @@ class NodeSupervisor:
             except OSError as error:
                 # A full disk, for one: the others are tended all the same, and this one is tried again.
                 tended.why = f"node {self.node.name}: {error.strerror}: {error.filename}"
-                tended.there = replace(tended.there, failures=tended.there.failures + 1, failed_at=time.monotonic())
+                tended.not_before = time.monotonic() + _TROUBLE_SECONDS
             self._report(wanted[name], tended)
         for task in self._nodes.tasks(self.node.name):
             self._take(task, wanted.get(task.topology))
@@ -169,7 +172,7 @@ class NodeSupervisor:
     # -- acting ---------------------------------------------------------------------------------
 
     def _tend(self, wanted: Wanted, tended: _Tended) -> None:
-        if tended.busy:
+        if tended.busy or time.monotonic() < tended.not_before:
             return
         match decide(wanted, tended.there, time.monotonic(), self._here(wanted)):
             case Act.REHOME:
