@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.console_options import ConsoleCoordinator, HomeOption, TokenOption
+from penstock.cli.console_options import AuthorityOption, ConsoleCoordinator, HomeOption, TokenOption
 from penstock.cli.screen import err, fail
 
 Host = Annotated[
@@ -38,7 +38,7 @@ def up(
     Then `penstock submit FILE`, and look at http://127.0.0.1:8470. Ctrl-C ends the console, and the topologies go on:
     the next `penstock up` finds them.
     """
-    _serve(host, port, home, coordinator, name, certificate, key, "", master=True, supervisor=True)
+    _serve(host, port, home, coordinator, name, certificate, key, master=True, supervisor=True)
 
 
 def master(
@@ -54,7 +54,7 @@ def master(
     Of several masters with the same coordinator one leads. The others show the same page, refuse commands, and one of
     them leads some seconds after the first has died.
     """
-    _serve(host, port, home, coordinator, "", certificate, key, "", master=True, supervisor=False)
+    _serve(host, port, home, coordinator, "", certificate, key, master=True, supervisor=False)
 
 
 def supervisor(
@@ -65,27 +65,29 @@ def supervisor(
     home: HomeOption = None,
     name: NodeName = "",
     token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Start the supervisor of this machine: it runs the topologies that the console's master gives it.
 
     It may be killed: its topologies go on, and the next one takes them over.
     """
-    _serve("127.0.0.1", 8470, home, join, name, None, None, token or "", master=False, supervisor=True)
+    _serve("127.0.0.1", 8470, home, join, name, None, None, token or "", authority, master=False, supervisor=True)
 
 
 def _serve(host: str, port: int, home: Path | None, coordinator: str | None, name: str, certificate: Path | None,
-           key: Path | None, token: str, *, master: bool, supervisor: bool) -> None:  # fmt: skip
+           key: Path | None, token: str = "", authority: Path | None = None, *, master: bool,
+           supervisor: bool) -> None:  # fmt: skip
     from penstock.console.home import ConsoleHome
     from penstock.console.server import ConsoleSettings, serve
 
     if (certificate is None) != (key is None):
         fail("--certificate and --key go together", 2)
-    for file in (certificate, key):
+    for file in (certificate, key, authority):
         if file is not None and not file.is_file():
             fail(f"{file} is not a file", 2)
     place = ConsoleHome.of(home)
     settings = ConsoleSettings(place, coordinator or place.coordinator, host, port, name, master, supervisor,
-                               certificate, key, token)  # fmt: skip
+                               certificate, key, token, authority)  # fmt: skip
     with suppress(KeyboardInterrupt):
         serve(settings, lambda words: err.print(words, markup=False, highlight=False, soft_wrap=True))
     err.print("the console has ended; topologies go on")

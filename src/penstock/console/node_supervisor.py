@@ -205,7 +205,9 @@ class NodeSupervisor:
 
     def _renew(self, wanted: Wanted, tended: _Tended) -> None:
         done, said = self._command(wanted, tended, "restart", ())
-        tended.trouble = "" if done else f"version {wanted.digest[:12]} was not put in place: {said}"
+        tended.trouble = "" if done else (
+            f"version {wanted.digest[:12]} was not put in place, and `penstock restart {wanted.name}` tries again: {said}"
+        )
         if not done:
             self._say(f"{wanted.name}: {tended.trouble}")
 

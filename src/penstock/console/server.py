@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import threading
 import urllib.request
 from collections.abc import Callable
@@ -45,6 +46,8 @@ class ConsoleSettings:
     key: Path | None = None
     token: str = ""
     """With which a supervisor asks masters for bundles."""
+    authority: Path | None = None
+    """Who vouches for the masters, where this machine does not know it."""
 
     @property
     def url(self) -> str:
@@ -76,8 +79,11 @@ def serve(settings: ConsoleSettings, say: Callable[[str], None]) -> None:
         uvicorn.Server(config).run([listener])
 
 
-def fetch_from(home: ConsoleHome, masters: Callable[[], list[Candidate]], token: str) -> Fetch:
+def fetch_from(
+    home: ConsoleHome, masters: Callable[[], list[Candidate]], token: str, authority: Path | None = None
+) -> Fetch:
     """Bundles from this machine's home, or from a master that has them."""
+    trusted = ssl.create_default_context(cafile=authority) if authority else None
 
     def fetch(digest: str) -> bytes:
         here = home.bundle(digest)
@@ -89,7 +95,7 @@ def fetch_from(home: ConsoleHome, masters: Callable[[], list[Candidate]], token:
             if token:
                 request.add_header("Authorization", f"Bearer {token}")
             try:
-                with urllib.request.urlopen(request, timeout=_FETCH_SECONDS) as answer:
+                with urllib.request.urlopen(request, timeout=_FETCH_SECONDS, context=trusted) as answer:
                     packed: bytes = answer.read()
                     return packed
             except OSError as error:
@@ -105,7 +111,7 @@ def _start_supervisor(
 ) -> None:
     node = Node(settings.node or socket.gethostname(), socket.gethostname(), os.getpid(), __version__)
     onlooker = Master(coordinator, Candidate("", "", __version__, 0))
-    fetch = fetch_from(settings.home, onlooker.candidates, settings.token)
+    fetch = fetch_from(settings.home, onlooker.candidates, settings.token, settings.authority)
     shared = settings.coordinator.startswith("zookeeper:")
     epoch_logs = f"{settings.coordinator.rstrip('/')}/topologies" if shared else None
     supervisor = NodeSupervisor(node, settings.home, coordinator, fetch, say, epoch_logs)
