@@ -205,9 +205,8 @@ class NodeSupervisor:
 
     def _renew(self, wanted: Wanted, tended: _Tended) -> None:
         done, said = self._command(wanted, tended, "restart", ())
-        tended.trouble = "" if done else (
-            f"version {wanted.digest[:12]} was not put in place, and `penstock restart {wanted.name}` tries again: {said}"
-        )
+        again = f"`penstock restart {wanted.name}` tries again"
+        tended.trouble = "" if done else f"version {wanted.digest[:12]} was not put in place ({again}): {said}"
         if not done:
             self._say(f"{wanted.name}: {tended.trouble}")
 
