@@ -24,7 +24,8 @@ CODE = "def tagged(tup):\n    return tup.id, tup.key, '{version}'\n"
 
 def test_replicas_that_are_killed_and_frozen_lose_and_double_nothing(tmp_path: Path) -> None:
     project = Project.new(tmp_path, TOPOLOGY)
-    wanted = ("--replicas", "2", "--kills", "1", "--seed", "3", "--patience", "300", "--report", "report.json")
+    wanted = ("--replicas", "2", "--kills", "1", "--seed", "3", "--patience", "300", "--report", "report.json",
+              "--set", "epoch.interval=1.2s")
     done = project.run(*wanted, command="chaos", patience=PATIENCE_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((tmp_path / "report.json").read_text())
@@ -62,7 +63,7 @@ def test_new_code_and_another_division_are_put_in_place_one_replica_at_a_time(pr
         rescaled = project.run(".", "counted=3", "--json", command="rescale", patience=PATIENCE_SECONDS)
         assert rescaled.returncode == 0, rescaled.stderr
         assert json.loads(rescaled.stdout)["after"] == 3
-        assert safe(project)
+        run.until(lambda: safe(project))
         run.signal_group(signal.SIGINT)
         assert run.finish() == 0, run.errors
         told = [event for event in run.events() if event["event"] == "replicas"]

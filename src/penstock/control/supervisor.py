@@ -295,7 +295,7 @@ class Supervisor:
             if told.epoch > sight.epoch:
                 sight = replace(sight, epoch=told.epoch, took=told.took, moved=now)
             thawed = sight.frozen and told.how != FROZEN
-            sight = replace(sight, ended=told.how == ENDED, frozen=told.how == FROZEN,
+            sight = replace(sight, ended=told.how == ENDED, frozen=told.how == FROZEN, caught_up=told.caught_up,
                             moved=now if thawed else sight.moved)
         if sight.alive and not alive and not sight.ended:
             sight = self._fallen(slot, sight)

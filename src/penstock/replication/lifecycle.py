@@ -56,6 +56,8 @@ class Sight:
     """The last epoch it has done; 0 since its start none."""
     took: float = 0.0
     """Seconds that epoch took it; 0 when nobody knows."""
+    caught_up: bool = False
+    """Since its start it has once caught up with its siblings."""
     started: float = 0.0
     moved: float = 0.0
     """When it last did an epoch."""
@@ -84,16 +86,16 @@ def phase_of(sight: Sight, head: Head) -> Phase:
         return Phase.FROZEN
     if not sight.epoch:
         return Phase.STARTING
-    return Phase.SAFE if has_caught_up(head.epoch - sight.epoch, sight.took) else Phase.RECOVERING
+    return Phase.SAFE if is_abreast(head.epoch - sight.epoch, sight.took, sight.caught_up) else Phase.RECOVERING
 
 
-def has_caught_up(behind: int, took: float) -> bool:
+def is_abreast(behind: int, took: float, caught_up: bool) -> bool:
     """Whether one that is so many epochs behind, and takes so many seconds for one, could go on alone unnoticed.
 
     One epoch behind, it is in the middle of what the first has just done. One that has only come back is cold, takes
-    long for an epoch, and two of them would be a gap that people see.
+    long for an epoch, and two of them would be a gap that people see; one that has caught up before is not.
     """
-    return behind <= 1 or 0 < behind * took <= _ALMOST_DONE_SECONDS
+    return behind <= (2 if caught_up else 1) or 0 < behind * took <= _ALMOST_DONE_SECONDS
 
 
 def decide(sight: Sight, head: Head, now: float) -> Action:

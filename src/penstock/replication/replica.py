@@ -18,6 +18,7 @@ from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import CoordinationError, TopologyError
 from penstock.replication.catching_up import CatchingUp
+from penstock.replication.lifecycle import is_abreast
 from penstock.replication.roster import ENDED, FAILED, FROZEN, RUNNING, STOPPED, Member, NameTaken, Roster, Told
 from penstock.replication.sibling import WORTH_COPYING, begin_from_sibling
 from penstock.replication.version import version_of
@@ -70,6 +71,7 @@ class Replica:
         self._told_at = 0.0
         self._told: Told | None = None
         self._over = False
+        self._caught_up = False
         self._joined = False
         self._catching_up = CatchingUp(WORTH_COPYING)
         self._say: Callable[[str], None] = lambda _: None
@@ -130,6 +132,7 @@ class Replica:
         if self._catching_up.should_copy(now, epoch, head):
             self._say(f"{head - epoch} epochs behind, and hardly gaining: taking a sibling's checkpoint again")
             self._catching_up.copies()
+            self._caught_up = False
             self.run.go_on_from(self._catch_up)
 
     def _joins(self) -> bool:
@@ -175,12 +178,21 @@ class Replica:
             self._catch_up_again(now, snapshot.epoch)
         self._compare()
         how = FROZEN if frozen else RUNNING
-        told = Told(self._member.run, snapshot.epoch, self.run.first, how, progress=asdict(snapshot))
+        told = Told(self._member.run, snapshot.epoch, self.run.first, how, progress=asdict(snapshot),
+                    caught_up=self._has_caught_up(snapshot))  # fmt: skip
         before = self._told
-        if before is None or (told.epoch, told.first, told.how) != (before.epoch, before.first, before.how):
+        if before is None or _what_counts(told) != _what_counts(before):
             with contextlib.suppress(CoordinationError):
                 self._roster.tell(self.name, told)
                 self._told = told
+
+    def _has_caught_up(self, snapshot: Snapshot) -> bool:
+        """Whether it has been abreast of its siblings since its query was started; asked until it has."""
+        if not self._caught_up and snapshot.epoch:
+            with contextlib.suppress(CoordinationError):
+                head = max((said.epoch for said in self._roster.told().values()), default=0)
+                self._caught_up = is_abreast(head - snapshot.epoch, snapshot.last_epoch_ms / 1000, False)
+        return self._caught_up
 
     def _compare(self) -> None:
         """Tell the siblings what the last epochs gave."""
@@ -198,6 +210,10 @@ class Replica:
             if self._joined:
                 self._roster.leave(self.name)
         self._coordinator.close()
+
+
+def _what_counts(told: Told) -> tuple[int, int, str, bool]:
+    return told.epoch, told.first, told.how, told.caught_up
 
 
 @contextmanager

@@ -44,6 +44,8 @@ class Told:
     how: str = RUNNING
     why: str = ""
     progress: Mapping[str, Any] = field(default_factory=dict)
+    caught_up: bool = False
+    """Whether it has been abreast of its siblings since its start."""
 
     @property
     def took(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from penstock.replication.lifecycle import Head, Phase, Sight, has_caught_up, phase_of, safety
+from penstock.replication.lifecycle import Head, Phase, Sight, is_abreast, phase_of, safety
 from penstock.replication.roster import ENDED, FAILED, FROZEN, Member, Told
 
 
@@ -41,8 +41,9 @@ def _view(name: str, member: Member | None, told: Told | None, head: Head) -> Re
     epoch = current.epoch if current is not None else 0
     ended = current is not None and current.how == ENDED
     frozen = current is not None and current.how == FROZEN
-    took = current.took if current is not None else 0.0
-    phase = phase_of(Sight(alive=member is not None, epoch=epoch, took=took, ended=ended, frozen=frozen), head)
+    took, caught_up = (current.took, current.caught_up) if current is not None else (0.0, False)
+    phase = phase_of(Sight(alive=member is not None, epoch=epoch, took=took, caught_up=caught_up, ended=ended,
+                           frozen=frozen), head)  # fmt: skip
     why = current.why if current is not None and current.how == FAILED else ""
     return ReplicaView(
         name, member.cell if member else "–", phase, epoch, head.epoch - epoch if epoch else 0,
@@ -59,6 +60,6 @@ def all_safe(names: Iterable[str], members: Mapping[str, Member], told: Mapping[
         if said is None or said.how == ENDED:
             return said is not None
         return (member is not None and said.run == member.run and said.epoch > after
-                and has_caught_up(head - said.epoch, said.took))
+                and is_abreast(head - said.epoch, said.took, said.caught_up))
 
     return all(is_safe(name) for name in names)

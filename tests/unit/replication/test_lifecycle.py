@@ -91,12 +91,17 @@ def test_one_that_has_ended_is_done() -> None:
         (2, 0.6, False),
         # Fast: it is done before anybody looks.
         (2, 0.2, True), (9, 0.05, True), (11, 0.05, False),
-        (2, 0.0, False),
+        (2, 0.0, False), (340, 0.0, False),
     ],
 )
 def test_one_is_safe_when_what_it_has_left_to_do_takes_no_time(behind: int, took: float, safe: bool) -> None:
     sight = replace(HEALTHY, epoch=HEAD.epoch - behind, took=took)
     assert phase_of(sight, HEAD) is (Phase.SAFE if safe else Phase.RECOVERING)
+
+
+def test_one_that_has_caught_up_may_be_slower_for_a_moment() -> None:
+    assert phase_of(replace(HEALTHY, epoch=HEAD.epoch - 2, took=3.0, caught_up=True), HEAD) is Phase.SAFE
+    assert phase_of(replace(HEALTHY, epoch=HEAD.epoch - 3, took=3.0, caught_up=True), HEAD) is Phase.RECOVERING
 
 
 @pytest.mark.parametrize(
