@@ -139,6 +139,8 @@ class Service:
             else:
                 wanted = self._desired.add(wanted)
             self._home.forget_bundles({each.digest for each in self._desired.all()})
+            # Whoever asks next finds it.
+            self.master.watching.look()
             self._say(wanted.name, f"{who.name} has submitted it, version {digest[:12]}")
             return {"topology": wanted.name, "digest": digest, "replicas": wanted.replicas,
                     "said": f"'{wanted.name}' was submitted"}  # fmt: skip
