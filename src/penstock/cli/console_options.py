@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import typer
 if TYPE_CHECKING:
     from penstock.console.client import Client
 
+_AUTHORITY = "PENSTOCK_AUTHORITY"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 HomeOption = Annotated[
@@ -37,7 +39,7 @@ TokenOption = Annotated[
 ]
 AuthorityOption = Annotated[
     Path | None,
-    typer.Option("--authority", metavar="FILE", envvar="PENSTOCK_AUTHORITY",
+    typer.Option("--authority", metavar="FILE", envvar=_AUTHORITY,
                  help="The certificate of who vouches for the console, where this machine does not know it."),
 ]  # fmt: skip
 
@@ -73,4 +75,5 @@ def client(at: str | None, token: str | None, authority: Path | None = None) -> 
     """The console that a command speaks to."""
     from penstock.console.client import DEFAULT_URL, Client
 
-    return Client(at or DEFAULT_URL, token or "", authority)
+    vouches = authority or (Path(os.environ[_AUTHORITY]) if os.environ.get(_AUTHORITY) else None)
+    return Client(at or DEFAULT_URL, token or "", vouches)

@@ -56,16 +56,19 @@ def events(
     """Tell what has happened to the topologies of a console."""
     console, known = client(at, token, authority), 0.0
     while True:
+        newest = known
         for event in console.get("/api/events", topology=name, last=last):
             if event["time"] <= known:
                 continue
-            known = event["time"]
+            # Some happen at the same time.
+            newest = max(newest, event["time"])
             when = time.strftime("%H:%M:%S", time.localtime(event["time"]))
             if as_json:
                 typer.echo(json.dumps(event))
             else:
                 out.print(Text.assemble((when, "dim"), f" {event['topology']}: ",
                                         (event["words"], _TONES.get(event["tone"], ""))), soft_wrap=True)  # fmt: skip
+        known = newest
         if not follow:
             return
         time.sleep(_LOOK_SECONDS)

@@ -324,6 +324,7 @@ class FileSink(SinkConnector):
         self._prepare_staging(fresh)
         if fresh or record is None:
             self._write_record(NO_EPOCH)
+            self.settled.unlink(missing_ok=True)
         if fresh:
             for entry in present:
                 if _EPOCH_FILE.fullmatch(entry.name) or (record is None and self._has_own_format(entry)):

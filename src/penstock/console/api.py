@@ -7,6 +7,7 @@ import contextlib
 import ipaddress
 import json
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from penstock import __version__
 from penstock.console.bundle import MAX_BYTES
 from penstock.console.commands import Command
 from penstock.console.metrics import metrics
-from penstock.console.service import NotLeading, Service
+from penstock.console.service import NotLeading, Service, TooManyQuestions
 from penstock.console.tokens import Person, Role, Tokens
 from penstock.console.topology_log import last_lines
 from penstock.errors import BundleError, CommandRefused, CoordinationError, PenstockError
@@ -28,10 +29,14 @@ COOKIE = "penstock"
 LOCAL = Person("somebody on this machine", Role.OPERATOR)
 _STREAM_SECONDS = 10.0
 _LOG_BYTES = 200_000
+_MOST_WORDS = 100_000
+_SUBMIT = "/api/topologies"
+_LISTENERS = ThreadPoolExecutor(64, thread_name_prefix="penstock-listener")
+"""Each open page waits in a thread of its own; more than these wait for one another."""
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
 _BUNDLE = {"required": True, "content": {"application/octet-stream": _BYTES}}
 
-NodeName = Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="An operator.")]
+NodeName = Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$", description="An operator.")]
 TopologyName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
 Key = Annotated[
     str | None,
@@ -87,13 +92,13 @@ def create_app(service: Service, access: Access) -> FastAPI:
             raise HTTPException(403, f"{person.name} may look but not command: that takes a token for operators")
         return person
 
-    _add_telling(app, service, viewer)
+    _add_telling(app, service, viewer, access)
     _add_commands(app, service, operator)
     _add_session(app, access)
     return app
 
 
-def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person]) -> None:
+def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person], access: Access) -> None:
     watching = service.master.watching
     may_look = [Depends(viewer)]
 
@@ -163,7 +168,7 @@ def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person]) 
                      topology: Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,100}$")] = None
                      ) -> StreamingResponse:  # fmt: skip
         """What changes, as server-sent events: all topologies, or everything about one."""
-        return StreamingResponse(_looks(request, service, topology), media_type="text/event-stream",
+        return StreamingResponse(_looks(request, service, topology, access), media_type="text/event-stream",
                                  headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})  # fmt: skip
 
     @app.get("/metrics", dependencies=may_look, tags=["look"], response_class=PlainTextResponse)
@@ -238,20 +243,29 @@ def _add_session(app: FastAPI, access: Access) -> None:
         return answer
 
 
-async def _looks(request: Request, service: Service, topology: str | None) -> AsyncIterator[str]:
-    """One event for each look at the topologies, for as long as somebody listens."""
+async def _looks(request: Request, service: Service, topology: str | None, access: Access) -> AsyncIterator[str]:
+    """One event for each look at the topologies, for as long as somebody listens who may."""
     known = 0
-    while not await request.is_disconnected():
-        known = await asyncio.to_thread(service.master.watching.await_change, known, _STREAM_SECONDS)
+
+    def look() -> tuple[int, str]:
+        number = service.master.watching.await_change(known, _STREAM_SECONDS)
         try:
+            # A token may have been revoked since, or have expired.
+            access.person(request)
             told: Any = service.overview() if topology is None else service.details(topology)
-        except CommandRefused as refused:
-            yield f"event: gone\ndata: {json.dumps({'error': str(refused)})}\n\n"
-            return
         except CoordinationError as error:
-            yield f"event: trouble\ndata: {json.dumps({'error': str(error)})}\n\n"
-            continue
-        yield f"data: {json.dumps(told)}\n\n"
+            return number, f"event: trouble\ndata: {json.dumps({'error': str(error)})}\n\n"
+        return number, f"data: {json.dumps(told)}\n\n"
+
+    listening = asyncio.get_running_loop()
+    while not await request.is_disconnected():
+        try:
+            known, event = await listening.run_in_executor(_LISTENERS, look)
+        except (CommandRefused, HTTPException) as refused:
+            said = refused.detail if isinstance(refused, HTTPException) else str(refused)
+            yield f"event: gone\ndata: {json.dumps({'error': said})}\n\n"
+            return
+        yield event
 
 
 async def _body(request: Request) -> bytes:
@@ -271,6 +285,15 @@ def _guard(app: FastAPI, access: Access) -> None:
         host = request.headers.get("host", "")
         if access.hosts and _name(host) not in access.hosts:
             return _refusal(403, f"this console is not called '{host}'")
+        if request.headers.get("sec-fetch-site") == "cross-site" and request.url.path.startswith("/api/"):
+            return _refusal(403, "a page from elsewhere may not ask this console")
+        if request.method in ("POST", "PUT", "PATCH") and request.url.path != _SUBMIT:
+            # Before anybody has looked at the token: what is sent is read whole.
+            length = request.headers.get("content-length", "")
+            if not length.isdigit():
+                return _refusal(411, "say how long it is, in Content-Length")
+            if int(length) > _MOST_WORDS:
+                return _refusal(413, f"a command has at most {_MOST_WORDS:,} bytes")
         origin = request.headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
             return _refusal(403, f"a page from {origin} may not command this console")
@@ -291,6 +314,8 @@ def _tell_errors(app: FastAPI) -> None:
                 return _refusal(404 if error.missing else 409, str(error))
             case NotLeading() | CoordinationError():
                 return _refusal(503, str(error))
+            case TooManyQuestions():
+                return _refusal(429, str(error))
             case BundleError():
                 return _refusal(422, str(error))
             case _:

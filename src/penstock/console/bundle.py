@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import lzma
 import stat
 import zipfile
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from penstock.errors import BundleError
@@ -37,7 +39,8 @@ def contents(packed: bytes) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             return _read(archive)
     # NotImplementedError: a way of packing that Python does not know; RuntimeError: a password.
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError, zlib.error, lzma.LZMAError,
+            ValueError) as error:  # fmt: skip
         raise BundleError(f"it is not a bundle that `penstock submit` has made: {error}") from error
 
 
@@ -54,9 +57,9 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> None:
     """Put the files into a folder; those of an earlier bundle that are gone are removed, and nothing else is."""
     folder.mkdir(parents=True, exist_ok=True)
     manifest = folder / _MANIFEST
-    before: list[str] = json.loads(manifest.read_text()) if manifest.exists() else []
+    before = _listed(manifest)
     # What is about to be there is written down first: whoever is interrupted leaves nothing unknown.
-    manifest.write_text(json.dumps(sorted({*before, *files})))
+    _list(manifest, {*before, *files})
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +69,21 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> None:
     for name in before:
         if name not in files:
             (folder / name).unlink(missing_ok=True)
-    manifest.write_text(json.dumps(sorted(files)))
+    _list(manifest, files)
+
+
+def _listed(manifest: Path) -> list[str]:
+    try:
+        found: list[str] = json.loads(manifest.read_text())
+    except (FileNotFoundError, ValueError):
+        return []
+    return found
+
+
+def _list(manifest: Path, names: Iterable[str]) -> None:
+    draft = manifest.with_name(f"{manifest.name}.draft")
+    draft.write_text(json.dumps(sorted(names)))
+    draft.replace(manifest)
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from penstock.console.desired import Goal, Wanted
 from penstock.errors import CommandRefused
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$")]
 LetterId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{10}$")]
 Duration = Annotated[str, StringConstraints(pattern=r"^(default|\d{1,6}(\.\d{1,3})?(ms|s|m|h)?)$")]
 
@@ -101,7 +101,7 @@ def new_goal(command: Command, wanted: Wanted) -> Wanted:
             "submit it with --replace"
         )
     if command.verb is Verb.RESTART and wanted.replicas < 2:
-        return replace(wanted, goal=Goal.RUN)
+        return replace(wanted, goal=Goal.RUN, starts=wanted.starts + 1)
     if command.replica is not None and command.replica not in map(str, range(1, wanted.replicas + 1)):
         known = "1" if wanted.replicas == 1 else f"1 to {wanted.replicas}"
         raise CommandRefused(
@@ -111,7 +111,7 @@ def new_goal(command: Command, wanted: Wanted) -> Wanted:
         case Verb.STOP | Verb.KILL:
             return replace(wanted, goal=Goal.STOP)
         case Verb.START:
-            return replace(wanted, goal=Goal.RUN)
+            return replace(wanted, goal=Goal.RUN, starts=wanted.starts + 1)
         case _:
             return wanted
 

@@ -22,6 +22,12 @@ class Goal(StrEnum):
     RUN = "run"
     STOP = "stop"
     """Finish the epoch, and stay so until it is to run again."""
+    PAUSE = "pause"
+    """The same, for something that is done meanwhile."""
+
+    @property
+    def runs(self) -> bool:
+        return self is Goal.RUN
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,8 @@ class Wanted:
     goal: Goal = Goal.RUN
     fresh: int = 0
     """How often it was told to begin anew; a node that has seen less begins anew."""
+    starts: int = 0
+    """How often somebody has said that it is to start: one that had failed is tried again."""
     generation: int = 0
     """Grows with every change."""
     nodes: dict[str, str] = field(default_factory=dict)

@@ -26,6 +26,7 @@ class Begun:
     fresh: int = 0
     here: tuple[str, ...] = ()
     """The replicas of this node, where others have the rest."""
+    starts: int = 0
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import threading
 import time
 from dataclasses import asdict, dataclass, replace
 
-from penstock.console.desired import Desired
+from penstock.console.desired import Desired, Goal
 from penstock.console.nodes import Nodes
 from penstock.console.placing import load_of, place
 from penstock.console.watching import LOOK_SECONDS, Watching
@@ -93,16 +93,27 @@ class Master:
                 self._desired.change(wanted.name, lambda now, placed=placed: replace(now, nodes=placed))  # type: ignore[misc]
                 load.update(placed.values())
 
+    def _resume(self) -> None:
+        """What the leader before had paused for something that it did not come to do."""
+        for wanted in self.watching.wanted():
+            if wanted.goal is Goal.PAUSE:
+                self._desired.change(wanted.name, lambda now: replace(now, goal=Goal.RUN))
+
     def _watch_until_over(self) -> None:
-        looks = 0
+        looks, led = 0, False
         while not self._over.is_set():
             began = time.monotonic()
             # Refused: it was removed since the look.
             with contextlib.suppress(CoordinationError, CommandRefused):
                 self.watching.look()
                 if self.leading:
+                    if not led:
+                        self._resume()
+                    led = True
                     self.place_all()
                     if looks % _LOOKS_BETWEEN_TIDYING == 0:
                         self._nodes.forget_old_results()
+                else:
+                    led = False
                 looks += 1
             self._over.wait(max(LOOK_SECONDS - (time.monotonic() - began), 0.05))

@@ -30,8 +30,11 @@ from penstock.coordination.opening import open_coordinator
 from penstock.errors import BundleError, ConsoleError, CoordinationError
 from penstock.replication.roster import Roster
 from penstock.replication.views import safety_of, views_of
+from penstock.runtime.state_folder import StateFolder
 
 LOOK_SECONDS = 0.5
+SILENT_SECONDS = 5.0
+"""A node that has said nothing for so long is away; what it said is shown as old."""
 _COMMAND_SECONDS = 300.0
 _TROUBLE_SECONDS = 5.0
 _WRONG_TOPOLOGY = 2
@@ -83,6 +86,9 @@ class NodeSupervisor:
         self._say = say
         self._tended: dict[str, _Tended] = {}
         self._commands = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-command")
+        self._questions = ThreadPoolExecutor(1, thread_name_prefix="penstock-question")
+        self._taken: set[str] = set()
+        """The tasks that were begun by this process: none is begun twice."""
         self._over = threading.Event()
 
     def join(self) -> None:
@@ -92,18 +98,32 @@ class NodeSupervisor:
 
     def run(self) -> None:
         """Until `stop`. The topologies go on without it."""
+        self.find()
         while not self._over.is_set():
             began = time.monotonic()
-            with contextlib.suppress(CoordinationError):
+            try:
                 self.look()
+            except CoordinationError:
+                pass
+            except Exception as error:
+                # Whatever it is, the topologies of this node need somebody who looks after them.
+                self._say(f"node {self.node.name}: {type(error).__name__}: {error}")
             self._over.wait(max(LOOK_SECONDS - (time.monotonic() - began), 0.05))
         self._commands.shutdown(wait=False, cancel_futures=True)
+        self._questions.shutdown(wait=False, cancel_futures=True)
         for tended in self._tended.values():
             if tended.coordinator is not None:
                 tended.coordinator.close()
 
     def stop(self) -> None:
         self._over.set()
+
+    def find(self) -> None:
+        """What still runs on this node since a supervisor before, wanted or not."""
+        for path in sorted((self._home.nodes / self.node.name).glob("*/state")):
+            if StateFolder(path).running() is not None:
+                name = path.parent.name
+                self._tended[name] = _Tended(self._home.topology(name, self.node.name))
 
     def look(self) -> None:
         """One look at what is wanted and what is there."""
@@ -116,9 +136,12 @@ class NodeSupervisor:
                 continue
             try:
                 self._tend(wanted[name], tended)
-            except OSError as error:
+            except CoordinationError:
+                raise
+            except Exception as error:
                 # A full disk, for one: the others are tended all the same, and this one is tried again.
-                tended.why = f"node {self.node.name}: {error.strerror}: {error.filename}"
+                said = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
+                tended.why = f"node {self.node.name}: {said}"
                 tended.not_before = time.monotonic() + _TROUBLE_SECONDS
             self._report(wanted[name], tended)
         for task in self._nodes.tasks(self.node.name):
@@ -245,7 +268,7 @@ class NodeSupervisor:
         return True
 
     def _begun(self, wanted: Wanted, tended: _Tended) -> None:
-        begun = Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh, self._here(wanted))
+        begun = Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh, self._here(wanted), wanted.starts)
         tended.place.note(begun)
         # Another version is another chance.
         tended.there = replace(tended.there, begun=begun, failures=0, refused=False)
@@ -275,20 +298,38 @@ class NodeSupervisor:
 
     def _take(self, task: Task, wanted: Wanted | None) -> None:
         tended = self._tended.get(task.topology)
+        if task.id in self._taken:
+            return
         if not self._nodes.begin(task, self.node.run):
             self._nodes.finish(task, False, "the supervisor that had begun it is gone: look whether it was done")
             return
         if wanted is None or tended is None:
             self._nodes.finish(task, False, f"topology '{task.topology}' does not run on node '{self.node.name}'")
             return
-        if tended.busy:
-            return
+        words = [str(word) for word in task.arguments.get("words", ())]
 
         def carry_out() -> None:
-            done, said = self._command(wanted, tended, task.verb, list(task.arguments.get("words", ())))
-            self._nodes.finish(task, done, said)
+            try:
+                done, said = self._command(wanted, tended, task.verb, words)
+            except Exception as error:
+                done, said = False, f"{type(error).__name__}: {error}"
+            self._finish(task, done, said)
 
-        self._in_background(tended, carry_out)
+        if task.verb == "state" or "--json" in words:
+            # It changes nothing: what the topology needs is not put off for it.
+            self._taken.add(task.id)
+            self._questions.submit(carry_out)
+        elif not tended.busy:
+            self._taken.add(task.id)
+            self._in_background(tended, carry_out)
+
+    def _finish(self, task: Task, done: bool, said: str) -> None:
+        """Tell how it went; while the coordinator is away, again and again: it is not done a second time."""
+        while not self._over.is_set():
+            with contextlib.suppress(CoordinationError):
+                self._nodes.finish(task, done, said)
+                return
+            self._over.wait(LOOK_SECONDS)
 
     def _in_background(self, tended: _Tended, work: Callable[[], object]) -> None:
         tended.busy = True
@@ -313,10 +354,14 @@ class NodeSupervisor:
         command += words
         try:
             done = subprocess.run(command, cwd=tended.place.work, env=_environment(), stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False)  # fmt: skip
+                                  capture_output=True, text=True, errors="replace", timeout=_COMMAND_SECONDS,
+                                  check=False)  # fmt: skip
         except subprocess.TimeoutExpired:
             return False, f"it was not done within {_COMMAND_SECONDS:.0f} s"
         said = (done.stdout if done.returncode == 0 else done.stderr or done.stdout).strip()
+        for item in wanted.sets:
+            # The values of `--set` may be passwords.
+            said = said.replace(item, f"{item.partition('=')[0]}=…")
         # Whole lines: they may be JSON.
         return done.returncode == 0, said if len(said) <= _LAST_WORDS else said[-_LAST_WORDS:].partition("\n")[2]
 
@@ -351,12 +396,19 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _OF_THE_CONSOLE}
 
 
+_RANK = ("running", "stopping", "starting", "failed", "stopped", "ended")
+"""Of a topology that is on several nodes, how it is: as the first of these that any node says."""
+
+
 def merged(told: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """What all nodes see of one topology, as one: all see all replicas, and the newest look counts."""
-    newest = max(told.values(), key=lambda seen: seen["at"], default=None)
+    """What all nodes see of one topology, as one: of what was said lately, the newest look at each replica."""
+    newest = max((seen["at"] for seen in told.values()), default=None)
     if newest is None:
         return None
-    views = {view["name"]: view for seen in sorted(told.values(), key=lambda seen: float(seen["at"]))
-             for view in seen["replicas"]}  # fmt: skip
-    furthest = max(told.values(), key=lambda seen: int((seen["progress"] or {}).get("epoch", 0)))
-    return {**newest, "progress": furthest["progress"], "replicas": [views[name] for name in sorted(views)]}
+    recent = sorted((seen for seen in told.values() if newest - seen["at"] <= SILENT_SECONDS),
+                    key=lambda seen: float(seen["at"]))  # fmt: skip
+    views = {view["name"]: view for seen in recent for view in seen["replicas"]}
+    furthest = max(recent, key=lambda seen: int((seen["progress"] or {}).get("epoch", 0)))
+    first = min(reversed(recent), key=lambda seen: _RANK.index(seen["how"]) if seen["how"] in _RANK else len(_RANK))
+    replicas = [views[name] for name in sorted(views)]
+    return {**first, "at": newest, "progress": furthest["progress"], "replicas": replicas}

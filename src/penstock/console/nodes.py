@@ -108,6 +108,10 @@ class Nodes:
         """What a node has still to do, the oldest first."""
         return [Task(**fields) for _, fields in sorted(self._entries(f"{_TASKS}{node}/").items())]
 
+    def withdraw(self, node: str, task: str) -> None:
+        """Nobody waits for it any more: where it was not begun, it is not."""
+        self._coordinator.delete(f"{_TASKS}{node}/{task}")
+
     def begin(self, task: Task, run: str) -> bool:
         """Whether this start of the supervisor is the one that does it: whatever was begun is not begun again."""
         return self._coordinator.create_if_absent(_BEGUN + task.id, run) == run

@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 import uvicorn
@@ -51,7 +52,9 @@ class ConsoleSettings:
 
     @property
     def url(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        """Where others find it: an address that means every address is none for them."""
+        host = socket.gethostname() if self.host in ("0.0.0.0", "::") else self.host
+        host = f"[{host}]" if ":" in host else host
         return f"{'https' if self.certificate else 'http'}://{host}:{self.port}"
 
 
@@ -98,7 +101,7 @@ def fetch_from(
                 with urllib.request.urlopen(request, timeout=_FETCH_SECONDS, context=trusted) as answer:
                     packed: bytes = answer.read()
                     return packed
-            except OSError as error:
+            except (OSError, HTTPException) as error:
                 said.append(f"{master.url}: {error}")
         # As what comes and goes: it is tried again.
         raise OSError("; ".join(said) or "no master is there to ask")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,17 @@ _GRAPHS = "console/graphs/"
 _COMMANDS = "console/commands/"
 _ANSWER_SECONDS = 30.0
 _LOOK_SECONDS = 0.1
+_ASKED_AT_ONCE = 4
 _POINTS_SHOWN = 240
 """Two minutes of figures: each look sends them to every page."""
 
 
 class NotLeading(ConsoleError):
     """This master does not lead, and commands nothing."""
+
+
+class TooManyQuestions(ConsoleError):
+    """Each question is a process on a node."""
 
 
 class Service:
@@ -48,6 +54,9 @@ class Service:
         self._desired = Desired(coordinator)
         self._nodes = Nodes(coordinator)
         self._audit = Audit(home.path / "audit.jsonl")
+        self._lock = threading.Lock()
+        self._asking: set[str] = set()
+        """The topologies about which a node is asked now."""
 
     # -- telling --------------------------------------------------------------------------------
 
@@ -90,10 +99,24 @@ class Service:
         Whoever may look may ask: it changes nothing.
         """
         wanted = self._desired.get(name) or self._watched(name).wanted
-        answer = self._given(wanted, verb, ["--json", *words])
+        with self._lock:
+            if name in self._asking or len(self._asking) >= _ASKED_AT_ONCE:
+                raise TooManyQuestions("others are asking already: try again in some seconds")
+            self._asking.add(name)
+        try:
+            answer = self._given(wanted, verb, ["--json", *words])
+        finally:
+            with self._lock:
+                self._asking.discard(name)
         if not answer["done"]:
+            self._nodes.withdraw(answer["node"], answer["task"])
             raise CommandRefused(f"'{name}' has not answered within {_ANSWER_SECONDS:.0f} s: try again")
-        return [json.loads(line) for line in answer["said"].splitlines() if line.startswith("{")]
+        found = []
+        for line in answer["said"].splitlines():
+            with suppress(ValueError):
+                row = json.loads(line)
+                found += [row] if isinstance(row, dict) else []
+        return found
 
     def bundle(self, digest: str) -> bytes | None:
         path = self._home.bundle(digest)
@@ -117,27 +140,32 @@ class Service:
             raise CommandRefused(f"the bundle has no file '{file}'")
 
         def do() -> dict[str, Any]:
-            with tempfile.TemporaryDirectory(prefix="penstock-submit-") as folder:
-                unpack(files, Path(folder))
-                found = inspect(Path(folder) / file, sets)
+            try:
+                with tempfile.TemporaryDirectory(prefix="penstock-submit-") as folder:
+                    unpack(files, Path(folder))
+                    found = inspect(Path(folder) / file, sets)
+                self._home.keep_bundle(digest, packed)
+            except OSError as error:
+                raise CommandRefused(f"its files cannot be kept here: {error.strerror}") from error
             if spread and found.private:
                 raise CommandRefused(
                     "with --spread all replicas must write to the same place, and these are in a folder of each node: "
                     f"{'; '.join(found.private)}: give paths that all nodes see, from the root, or a database"
                 )
-            self._home.keep_bundle(digest, packed)
             wanted = Wanted(found.name, digest, file, tuple(sets), found.replicas, found.chaos, spread)
-            self._coordinator.put(_GRAPHS + found.name, json.dumps(found.graph))
             there = self._desired.get(found.name)
             if there is not None and replace_it and there.spread != spread:
                 raise CommandRefused(f"'{found.name}' was submitted {'with' if there.spread else 'without'} --spread: "
                                      "remove it first, to have it otherwise")  # fmt: skip
+            watched = self.master.watching.get(found.name)
+            ended = spread and watched is not None and (watched.seen or {}).get("how") == "ended"
             if there is not None and replace_it:
                 wanted = self._desired.change(found.name, lambda now: replace(
                     now, digest=digest, file=file, sets=tuple(sets), replicas=found.replicas, chaos=found.chaos,
-                    goal=Goal.RUN, fresh=now.fresh + fresh))  # fmt: skip
+                    goal=Goal.RUN, fresh=now.fresh + (fresh or ended)))  # fmt: skip
             else:
                 wanted = self._desired.add(wanted)
+            self._coordinator.put(_GRAPHS + found.name, json.dumps(found.graph))
             self._home.forget_bundles({each.digest for each in self._desired.all()})
             # Whoever asks next finds it.
             self.master.watching.look()
@@ -145,7 +173,10 @@ class Service:
             return {"topology": wanted.name, "digest": digest, "replicas": wanted.replicas,
                     "said": f"'{wanted.name}' was submitted"}  # fmt: skip
 
-        return self._once(key, "submit", file, {"digest": digest, "sets": list(sets)}, who, address, do)
+        # Not the values: some are passwords.
+        details = {"file": file, "digest": digest, "sets": [item.partition("=")[0] for item in sets],
+                   "replace": replace_it, "fresh": fresh, "spread": spread}  # fmt: skip
+        return self._once(key, "submit", file, details, who, address, do)
 
     def command(self, name: str, command: Command, who: Person, address: str,
                 key: str | None = None) -> dict[str, Any]:  # fmt: skip
@@ -190,8 +221,8 @@ class Service:
 
     @contextmanager
     def _stopped(self, name: str) -> Iterator[None]:
-        """While it does not run; then it runs again."""
-        self._desired.change(name, lambda now: replace(now, goal=Goal.STOP))
+        """While it does not run; then it runs again, unless somebody has stopped it meanwhile."""
+        self._desired.change(name, lambda now: replace(now, goal=Goal.PAUSE))
         try:
             deadline = time.monotonic() + _ANSWER_SECONDS
             while time.monotonic() < deadline:
@@ -201,7 +232,7 @@ class Service:
                 time.sleep(_LOOK_SECONDS)
             yield
         finally:
-            self._desired.change(name, lambda now: replace(now, goal=Goal.RUN))
+            self._desired.change(name, lambda now: now if now.goal is Goal.STOP else replace(now, goal=Goal.RUN))
 
     def _given_while_stopped(self, wanted: Wanted, verb: Verb, words: Sequence[str]) -> dict[str, Any]:
         if wanted.goal is Goal.STOP:
@@ -241,7 +272,7 @@ class Service:
                     raise CommandRefused(result.said)
                 return {"done": True, "said": result.said, "task": task.id}
             time.sleep(_LOOK_SECONDS)
-        return {"done": False, "said": "it is being done; look at its events", "task": task.id}
+        return {"done": False, "said": "it is being done; look at its events", "task": task.id, "node": home}
 
     def _once(self, key: str | None, what: str, name: str, details: dict[str, Any], who: Person, address: str,
               do: Callable[[], dict[str, Any]]) -> dict[str, Any]:  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from penstock.console.desired import Goal, Wanted
+from penstock.console.desired import Wanted
 from penstock.console.home import Begun
 
 MOST_FAILURES = 5
@@ -56,7 +56,7 @@ class There:
 def decide(wanted: Wanted, there: There, now: float, here: tuple[str, ...] = ()) -> Act:
     """What to do now; times are in seconds. `here` are this node's replicas, where each has a node of its own."""
     another = is_another(wanted, there.begun)
-    if wanted.goal is Goal.STOP:
+    if not wanted.goal.runs:
         return Act.STOP if there.alive and not there.stopping else Act.NOTHING
     if there.alive:
         if there.stopping:
@@ -66,7 +66,7 @@ def decide(wanted: Wanted, there: There, now: float, here: tuple[str, ...] = ())
             # Nobody goes round from node to node: they end, and start with what is new.
             return Act.STOP
         return Act.RENEW if another else Act.NOTHING if there.begun.here == here else Act.REHOME
-    if another:
+    if another or wanted.starts > there.begun.starts:
         return Act.START
     if there.ended or has_failed(there) or now < there.failed_at + pause_after(there.failures):
         return Act.NOTHING
@@ -75,7 +75,7 @@ def decide(wanted: Wanted, there: There, now: float, here: tuple[str, ...] = ())
 
 def is_another(wanted: Wanted, begun: Begun) -> bool:
     """Whether something else is wanted than what was started."""
-    return Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh, begun.here) != begun
+    return Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh, begun.here, begun.starts) != begun
 
 
 def has_failed(there: There) -> bool:
@@ -90,10 +90,10 @@ def pause_after(failures: int) -> float:
 
 def how_it_is(wanted: Wanted, there: There) -> How:
     if there.alive:
-        stopping = there.stopping or wanted.goal is Goal.STOP
+        stopping = there.stopping or not wanted.goal.runs
         return How.STOPPING if stopping else How.RUNNING if there.epoch else How.STARTING
     if there.ended and not is_another(wanted, there.begun):
         return How.ENDED
     if has_failed(there):
         return How.FAILED
-    return How.STOPPED if wanted.goal is Goal.STOP else How.STARTING
+    return How.STARTING if wanted.goal.runs else How.STOPPED

@@ -14,14 +14,12 @@ from typing import Any
 
 from penstock.console.desired import Desired, Wanted
 from penstock.console.events import Event, events_between
-from penstock.console.node_supervisor import merged
+from penstock.console.node_supervisor import SILENT_SECONDS, merged
 from penstock.console.nodes import Node, Nodes
 from penstock.coordination.base import Coordinator
 from penstock.errors import CoordinationError
 
 LOOK_SECONDS = 0.5
-SILENT_SECONDS = 5.0
-"""A node that has said nothing for so long is away; what it said is shown as old."""
 _POINTS_KEPT = 600
 _EVENTS_KEPT = 500
 _RATE_SECONDS = 2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Iterator
@@ -41,7 +42,15 @@ class Share:
     def elsewhere(self, topology: str, own: StateFolder) -> tuple[StateFolder, ...]:
         """What other nodes have of a topology."""
         found = () if self.nodes is None else sorted(self.nodes.glob(f"*/{topology}/state"))
-        return tuple(StateFolder(path) for path in found if path.absolute() != own.path.absolute())
+        return tuple(StateFolder(path) for path in found
+                     if path.absolute() != own.path.absolute() and self._is_of_this_history(path))  # fmt: skip
+
+    def _is_of_this_history(self, state: Path) -> bool:
+        """A node that was away when the topology was begun anew still has the one before."""
+        try:
+            return int(json.loads((state.parent / "begun").read_text())["fresh"]) == self.history
+        except (OSError, ValueError, KeyError):
+            return False
 
 
 @contextmanager

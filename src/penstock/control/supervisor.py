@@ -203,8 +203,20 @@ class Supervisor:
                 self._log.only_replicas(self._all)
                 self._roster.forget()
                 self._roster.adopt(own)
-                self._open_sinks(not self._log.agreed(), ())
+                self._open_sinks(self._begins_empty(share), ())
             note_history(coordinator, share.history)
+
+    def _begins_empty(self, share: Share) -> bool:
+        """Whether nothing was delivered yet; raises CoordinationError for state without a log."""
+        if self._log.agreed():
+            return False
+        homes = (self._place.home, *share.elsewhere(self.topology.name, self._place.home))
+        if any(home.furthest().committed().epoch for home in homes):
+            raise CoordinationError(
+                f"the epoch log of '{self.topology.name}' is empty, and there is state of another history: submit it "
+                "with --replace --fresh to begin anew"
+            )
+        return True
 
     def _open_sinks(self, fresh: bool, beginning: Sequence[str]) -> None:
         """Once, before any replica writes to them."""
@@ -222,17 +234,24 @@ class Supervisor:
         return self._place.home.furthest().committed().epoch
 
     def _slot(self, name: str) -> _Slot:
-        member = self._roster.members().get(name)
+        members = self._roster.members()
+        member = members.get(name)
         if member is None:
-            cell = choose_cell(self.topology.cells, [slot.cell for slot in self._slots])
-            assert cell is not None, "validation has counted the cells"
-            return _Slot(name, cell)
+            # Two nodes that start at the same moment do not choose the same one.
+            first = (int(name) - 1) % len(self.topology.cells) if self._share is not None else 0
+            cells = (*self.topology.cells[first:], *self.topology.cells[:first])
+            taken = [slot.cell for slot in self._slots] if self._share is None else self._cells_of_others(name)
+            return _Slot(name, choose_cell(cells, taken) or cells[0])
         self._say(f"replica {name} is running already: process {member.process}")
         now = self._clock()
         sight = Sight(alive=True, seen=True, registered=True, started=now, moved=now)
         process = ReplicaProcess.found(member)
         # Who started it may have died before it was raised.
         return _Slot(name, member.cell, process, sight, run=member.run, lowered=process.is_here and can_be_raised())
+
+    def _cells_of_others(self, name: str) -> list[str]:
+        own = [slot.cell for slot in self._slots if slot.name != name]
+        return [*own, *(member.cell for other, member in self._roster.members().items() if other != name)]
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -337,6 +356,9 @@ class Supervisor:
         match decide(slot.sight, self._head, now):
             case Action.START:
                 others = [other.cell for other in self._slots if other is not slot]
+                if self._share is not None:
+                    with contextlib.suppress(CoordinationError):
+                        others = self._cells_of_others(slot.name)
                 sick = [slot.cell] if slot.sight.failures > 1 else []
                 slot.cell = choose_cell(self.topology.cells, others, sick) or slot.cell
                 command = [*self._command, "--replica", slot.name, "--cell", slot.cell]
@@ -348,6 +370,9 @@ class Supervisor:
                 slot.past, slot.run, slot.told = slot.run or slot.past, "", None
                 self._say(f"replica {slot.name} starts in cell {slot.cell}")
                 slot.sight = Sight(alive=True, started=now, moved=now, failures=slot.sight.failures)
+            case Action.KILL if slot.process is not None and not slot.process.is_here:
+                # Whoever is there looks after it.
+                pass
             case Action.KILL:
                 assert slot.process is not None
                 self._say(f"replica {slot.name} gives no sign of life, or is stuck: it is killed and started again")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.plan.graph import Apply, Exchange, Plan, Read, Share, Step
 from penstock.topology.enrichment import Enrich
 from penstock.topology.join import Join
-from penstock.topology.model import Count, Custom, Explode, RouteKind
+from penstock.topology.model import Count, Custom, ErrorKind, Explode, RouteKind
 from penstock.topology.window import Window, WindowKind
 
 
@@ -13,9 +13,11 @@ def sources_to_read_ahead(plan: Plan) -> frozenset[str]:
     """The sources whose small epochs one process may read for all tasks.
 
     Not those that feed custom code directly: it would run in one task, and only its author knows how long
-    a tuple takes. And none where tuples are replayed: what is read ahead cannot do without those that fail.
+    a tuple takes. And none where tuples are replayed: what is read ahead cannot do without those that fail. Nor where
+    they may be later: their place would be counted otherwise.
     """
-    if plan.topology.retries:
+    custom = (operator for operator in plan.topology.operators if isinstance(operator, Custom))
+    if any(operator.on_error.kind in (ErrorKind.RETRY, ErrorKind.DEAD_LETTER) for operator in custom):
         return frozenset()
     return frozenset(
         step.source.name for step in plan.steps if isinstance(step, Read) and not _feeds_custom_code(step, plan)

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
+from penstock.epochs.log import EpochLog
 from penstock.errors import CoordinationError, TopologyError
 from penstock.replication.catching_up import CatchingUp
 from penstock.replication.lifecycle import is_abreast
@@ -72,6 +73,7 @@ class Replica:
         self._told: Told | None = None
         self._over = False
         self._caught_up = False
+        self._replaced = False
         self._joined = False
         self._catching_up = CatchingUp(WORTH_COPYING)
         self._say: Callable[[str], None] = lambda _: None
@@ -124,7 +126,18 @@ class Replica:
         taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
         if taken is not None:
             self._say(f"going on from a sibling's checkpoint of epoch {taken}")
+        self._refuse_what_is_forgotten()
         self._catching_up.begins(time.monotonic(), self.run.state.committed().epoch)
+
+    def _refuse_what_is_forgotten(self) -> None:
+        """An epoch that is not in the log any more, while later ones are, must not be cut a second time."""
+        log, own = EpochLog(self._coordinator), self.run.state.committed().epoch
+        agreed = log.agreed()
+        if agreed and agreed[-1] > own and agreed[0] > own + 1:
+            raise CoordinationError(
+                f"replica {self.name} has come to epoch {own}, its siblings' log begins with epoch {agreed[0]}, and none of "
+                "their checkpoints can be seen from here: give it a copy of one's state, or let all share a disk"
+            )
 
     def _catch_up_again(self, now: float, epoch: int) -> None:
         """Where replaying does not gain on the siblings: Spark is warm by now, and starts faster than before."""
@@ -164,8 +177,12 @@ class Replica:
         """The session was lost: this process was frozen, or the coordinator away."""
         try:
             self._roster.join(self._member)
+        except NameTaken:
+            # Somebody has taken its place meanwhile: what is said under this name is of the other one.
+            self._joined = False
+            self._replaced = True
+            self.run.stop()
         except CoordinationError:
-            # Somebody has taken its place meanwhile.
             self.run.stop()
 
     def _tell(self, snapshot: Snapshot) -> None:
@@ -206,7 +223,8 @@ class Replica:
             self._compare()
             last = replace(last, epoch=progress.epoch, first=self.run.first, progress=asdict(progress))
         with contextlib.suppress(CoordinationError):
-            self._roster.tell(self.name, replace(last, how=how, why=why))
+            if not self._replaced:
+                self._roster.tell(self.name, replace(last, how=how, why=why))
             if self._joined:
                 self._roster.leave(self.name)
         self._coordinator.close()

@@ -87,6 +87,8 @@ class Graveyard:
         if committed.ended:
             raise DeliveryError(f"'{self.topology.name}' has come to the end of its input, and the next run begins "
                                 "anew: its tuples are all read again then")  # fmt: skip
+        if state.to_restore().forget:
+            raise DeliveryError(f"'{self.topology.name}' was restored and has not run since: start and stop it first")
         with ExitStack() as held:
             for each in (state, *state.replicas().values()):
                 held.enter_context(each.held())
@@ -97,6 +99,9 @@ class Graveyard:
         return len(wanted)
 
     def _ask(self, log: EpochLog, epoch: int, wanted: Mapping[tuple[int, Origin], Span]) -> None:
+        if epoch and log.get(epoch) is None:
+            raise DeliveryError(f"the epoch log that was given does not know epoch {epoch} of '{self.topology.name}': "
+                                "give the --coordinator that it runs with")  # fmt: skip
         if log.get(epoch + 1) is not None:
             raise DeliveryError(f"epoch {epoch + 1} of '{self.topology.name}' was begun and not finished: start it, "
                                 "stop it with `penstock stop`, and replay then")  # fmt: skip

@@ -42,7 +42,7 @@ def override(topology: Topology, overrides: Mapping[str, str]) -> tuple[Topology
         try:
             topology = _put(topology, path.split("."), Outside(value, value))
         except TopologyError as error:
-            problems.append(Problem(Location(f"--set {path}={value}"), str(error)))
+            problems.append(Problem(Location(f"--set {path}"), str(error)))
     return topology, problems
 
 

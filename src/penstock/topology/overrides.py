@@ -23,7 +23,8 @@ def apply_overrides(root: yaml.MappingNode, overrides: Mapping[str, str]) -> lis
     """
     problems = []
     for path, value in overrides.items():
-        where = f"--set {path}={value}"
+        # Without its value, which may be a password.
+        where = f"--set {path}"
         try:
             _put(root, path.split("."), scalar(value, where))
         except LookupError as error:

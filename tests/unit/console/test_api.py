@@ -226,7 +226,7 @@ def test_it_is_stopped_for_what_cannot_be_done_while_it_runs(console: RunningCon
     def do_it() -> bool:
         wanted = Desired(console.coordinator).get("count")
         assert wanted is not None
-        if wanted.goal is Goal.STOP and not goals:
+        if wanted.goal is Goal.PAUSE and not goals:
             goals.append(wanted.goal)
             console.see("count", how="stopped")
         for task in console.nodes.tasks("a"):
@@ -241,7 +241,7 @@ def test_it_is_stopped_for_what_cannot_be_done_while_it_runs(console: RunningCon
     said = console.client.command("count", "dead-letters", action="replay", operator="own")["said"]
     doing.join()
     assert said == "2 source tuples are read again\nit was stopped for it, and starts again"
-    assert goals == [Goal.STOP, Goal.STOP]
+    assert goals == [Goal.PAUSE, Goal.PAUSE]
     after = Desired(console.coordinator).get("count")
     assert after is not None
     assert after.goal is Goal.RUN
@@ -338,6 +338,55 @@ def test_a_browser_keeps_its_token_where_pages_cannot_read_it(guarded: RunningCo
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     assert raw(guarded, "/api/topologies", Cookie=cookie.partition(";")[0])[0] == 200
+
+
+def test_a_command_is_bounded_before_anybody_looks_at_it(console: RunningConsole) -> None:
+    long = b"x" * 200_000
+    assert raw(console, "/api/session", "POST", long, Content_Type="application/json")[0] == 413
+    assert raw(console, "/api/topologies/t/commands", "POST", long, Content_Type="application/json")[0] == 413
+
+
+def test_pages_from_elsewhere_may_not_ask_either(console: RunningConsole) -> None:
+    assert raw(console, "/api/topologies", Sec_Fetch_Site="cross-site")[0] == 403
+    assert raw(console, "/api/topologies", Sec_Fetch_Site="same-origin")[0] == 200
+
+
+def test_values_of_sets_are_not_in_the_audit(console: RunningConsole, packed: bytes) -> None:
+    console.client.submit(packed, "topology.yaml", ("dead_letters=secret",), False, False)
+    (line,) = (console.home.path / "audit.jsonl").read_text().splitlines()
+    assert json.loads(line)["sets"] == ["dead_letters"]
+    assert "secret" not in line
+
+
+def test_one_question_about_a_topology_at_a_time(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    console.node("a")
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+    first = threading.Thread(target=lambda: raw(console, "/api/topologies/count/state"))
+    first.start()
+    wait_until(lambda: console.nodes.tasks("a"))
+    code, said = raw(console, "/api/topologies/count/state")
+    assert (code, "try again" in said) == (429, True)
+    (task,) = console.nodes.tasks("a")
+    console.nodes.finish(task, True, '{"a": 1}\n{no json\n')
+    first.join()
+
+
+def test_a_stop_that_is_given_during_a_restart_holds(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    console.see("count", how="running")
+    restarting = threading.Thread(target=lambda: console.client.command("count", "restart"))
+    restarting.start()
+
+    def goal() -> Goal | None:
+        wanted = Desired(console.coordinator).get("count")
+        return None if wanted is None else wanted.goal
+
+    wait_until(lambda: goal() is Goal.PAUSE)
+    console.client.command("count", "stop")
+    console.see("count", how="stopped")
+    restarting.join()
+    assert goal() is Goal.STOP
 
 
 def test_a_page_from_elsewhere_is_turned_away(console: RunningConsole) -> None:

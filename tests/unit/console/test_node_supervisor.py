@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
+import pytest
+
 from penstock.console.bundle import contents, digest_of, pack
-from penstock.console.desired import Desired, Wanted
+from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.home import ConsoleHome
 from penstock.console.node_supervisor import NodeSupervisor
-from penstock.console.nodes import Node, Nodes
+from penstock.console.nodes import Node, Nodes, Task
 from penstock.coordination.memory import MemoryCoordinator
+from penstock.errors import CoordinationError
+
+from ...waiting import wait_until
 
 
 def test_a_disk_that_takes_nothing_is_told_and_tried_again(tmp_path: Path) -> None:
@@ -30,3 +36,59 @@ def test_a_disk_that_takes_nothing_is_told_and_tried_again(tmp_path: Path) -> No
     node.look()
     assert node._tended["t"].not_before == tried > 0
     assert node._tended["t"].there.failures == 0
+
+
+def supervisor(tmp_path: Path, coordinator: MemoryCoordinator) -> NodeSupervisor:
+    """A node that has a topology which is stopped."""
+    Desired(coordinator).add(Wanted("t", "0" * 64, "topology.yaml", goal=Goal.STOP, nodes={"1": "n"}))
+    return NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+
+
+def test_a_command_is_carried_out_once_although_its_end_could_not_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    done: list[str] = []
+    away = [True]
+
+    def carry_out(self: NodeSupervisor, wanted: Wanted, tended: object, verb: str, words: object) -> tuple[bool, str]:
+        done.append(verb)
+        return True, "done"
+
+    def finish(self: Nodes, task: Task, ended: bool, said: str) -> None:
+        if away:
+            away.pop()
+            raise CoordinationError("away")
+        told(self, task, ended, said)
+
+    told = Nodes.finish
+    monkeypatch.setattr(NodeSupervisor, "_command", carry_out)
+    monkeypatch.setattr(Nodes, "finish", finish)
+    nodes.give(Task("1", "n", "crash", "t"))
+    wait_until(lambda: node.look() or nodes.result("1") is not None)
+    node.look()
+    assert done == ["crash"]
+
+
+def test_questions_do_not_put_off_what_a_topology_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    asked, go_on = threading.Event(), threading.Event()
+
+    def carry_out(self: NodeSupervisor, wanted: Wanted, tended: object, verb: str, words: object) -> tuple[bool, str]:
+        if verb == "state":
+            asked.set()
+            go_on.wait()
+        return True, verb
+
+    monkeypatch.setattr(NodeSupervisor, "_command", carry_out)
+    nodes.give(Task("1", "n", "state", "t", {"words": ["--json"]}))
+    node.look()
+    asked.wait()
+    assert not node._tended["t"].busy
+    nodes.give(Task("2", "n", "freeze", "t"))
+    wait_until(lambda: node.look() or nodes.result("2") is not None)
+    assert nodes.result("1") is None
+    go_on.set()
+    wait_until(lambda: nodes.result("1") is not None)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from penstock.console.commands import Command, Verb, new_goal
 from penstock.console.desired import Goal, Wanted
 from penstock.console.events import events_between
 from penstock.console.home import Begun
+from penstock.console.node_supervisor import merged
 from penstock.console.placing import load_of, place
 from penstock.console.tending import MOST_FAILURES, Act, How, There, decide, how_it_is, pause_after
 from penstock.console.topology_log import last_lines, last_progress, last_words, shorten
@@ -80,6 +82,25 @@ def test_who_watches_other_replicas_than_before_is_exchanged_and_they_go_on() ->
     assert decide(spread, there, 100.0, ("1", "2")) is Act.REHOME
     # Another version: all end, and start with it.
     assert decide(replace(spread, digest="other"), there, 100.0, ("1",)) is Act.STOP
+
+
+def test_what_nodes_see_is_put_together_and_what_is_old_is_forgotten() -> None:
+    def saw(at: float, how: str, epoch: int, **phases: str) -> dict[str, object]:
+        return {"at": at, "how": how, "why": how, "progress": {"epoch": epoch},
+                "replicas": [{"name": name.removeprefix("r"), "phase": phase} for name, phase in phases.items()]}
+
+    found = merged({"a": saw(100.0, "running", 9, r1="safe", r2="down"), "b": saw(100.4, "starting", 0, r2="starting"),
+                    "gone": saw(50.0, "running", 900, r3="safe")})  # fmt: skip
+    assert found is not None
+    assert (found["how"], found["why"], found["at"], found["progress"]) == ("running", "running", 100.4, {"epoch": 9})
+    assert [(each["name"], each["phase"]) for each in found["replicas"]] == [("1", "safe"), ("2", "starting")]
+    assert merged({}) is None
+
+
+def test_one_that_had_failed_is_tried_again_when_somebody_says_so() -> None:
+    failed = There(BEGUN, failures=MOST_FAILURES)
+    assert decide(WANTED, failed, 100.0) is Act.NOTHING
+    assert decide(new_goal(Command(verb=Verb.START), WANTED), failed, 100.0) is Act.START
 
 
 # What is told of it.

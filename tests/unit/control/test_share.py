@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from pathlib import Path
@@ -15,9 +16,10 @@ from penstock.coordination.memory import MemoryCoordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.record import EpochRecord
+from penstock.errors import CoordinationError
 from penstock.replication.replica import ReplicaPlace
 from penstock.replication.roster import Roster
-from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.state_folder import Committed, StateFolder
 
 
 def test_it_is_written_in_a_word() -> None:
@@ -26,11 +28,14 @@ def test_it_is_written_in_a_word() -> None:
 
 
 def test_siblings_on_other_nodes_are_found(tmp_path: Path) -> None:
-    for name in ("n1/t", "n2/t", "n2/other"):
+    for name, fresh in (("n1/t", 0), ("n2/t", 0), ("n2/other", 0), ("n3/t", 1)):
         (tmp_path / name / "state").mkdir(parents=True)
+        (tmp_path / name / "begun").write_text(json.dumps({"fresh": fresh}))
     own = StateFolder(tmp_path / "n1/t/state")
     assert Share(("1",), nodes=tmp_path).elsewhere("t", own) == (StateFolder(tmp_path / "n2/t/state"),)
     assert Share(("1",)).elsewhere("t", own) == ()
+    # One that was away when the topology was begun anew has the history before.
+    assert Share(("1",), 1, tmp_path).elsewhere("t", own) == (StateFolder(tmp_path / "n3/t/state"),)
 
 
 def test_one_at_a_time() -> None:
@@ -96,6 +101,16 @@ def test_a_new_history_is_begun_once(nodes: Nodes) -> None:
     nodes.log().propose(EpochRecord(1, 0, {"words": {}}, {"words": 5}))
     nodes.start("n2", "2", history=1, fresh=True)
     assert nodes.log().agreed() == [1]
+
+
+def test_state_without_a_log_empties_no_sink(nodes: Nodes) -> None:
+    nodes.start("n1", "1")
+    nodes.out.write_text("row\n")
+    StateFolder(nodes.folder / "n1/pair/state").replica("1").path.mkdir(parents=True)
+    StateFolder(nodes.folder / "n1/pair/state").replica("1").record(Committed(500))
+    with pytest.raises(CoordinationError, match="state of another history"):
+        nodes.start("n1", "1")
+    assert nodes.out.read_text() == "row\n"
 
 
 def test_all_replicas_count_for_what_the_log_keeps(nodes: Nodes) -> None:

@@ -42,6 +42,7 @@ def state(tmp_path: Path) -> StateFolder:
     state = StateFolder(tmp_path / "state")
     state.path.mkdir()
     state.record(Committed(5))
+    log_of(state).propose(EpochRecord(5, 0, {"s": {"row": 50}}, {"s": 10}))
     return state
 
 
@@ -135,3 +136,10 @@ def test_nothing_is_replayed_in_a_run_that_ended_or_runs_or_is_in_an_epoch(tmp_p
     with pytest.raises(DeliveryError, match="end of its input"):
         graveyard.replay(letters, state, state.coordinator)
     assert graveyard.letters() == letters
+
+
+def test_a_log_of_somebody_else_is_not_written_to(tmp_path: Path, state: StateFolder) -> None:
+    graveyard = buried(tmp_path, letter(1))
+    with pytest.raises(DeliveryError, match="give the --coordinator"):
+        graveyard.replay(graveyard.letters(), state, f"sqlite:{tmp_path / 'other.sqlite'}")
+    assert len(graveyard.letters()) == 1

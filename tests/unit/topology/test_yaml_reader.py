@@ -364,24 +364,24 @@ def test_overrides_replace_and_add_values(read: Any, url_reach: str) -> None:
     [
         (
             "deliverry",
-            "--set deliverry=x: unknown key 'deliverry' in the topology (did you mean 'delivery'?)",
+            "--set deliverry: unknown key 'deliverry' in the topology (did you mean 'delivery'?)",
         ),
         (
             "sources__twets__file",
-            "--set sources.twets.file=x: no 'twets' in 'sources' to set (did you mean 'tweets'?)",
+            "--set sources.twets.file: no 'twets' in 'sources' to set (did you mean 'tweets'?)",
         ),
         (
             "sources__tweets__fiel",
-            "--set sources.tweets.fiel=x: unknown key 'fiel' in source 'tweets' (did you mean 'file'?)",
+            "--set sources.tweets.fiel: unknown key 'fiel' in source 'tweets' (did you mean 'file'?)",
         ),
         (
             "sources__tweets",
-            "--set sources.tweets=x: 'sources.tweets' is not one value (write sources.NAME.KEY=value)",
+            "--set sources.tweets: 'sources.tweets' is not one value (write sources.NAME.KEY=value)",
         ),
-        ("delivery__x", "--set delivery.x=x: 'delivery' is a single value: it has nothing inside to set"),
+        ("delivery__x", "--set delivery.x: 'delivery' is a single value: it has nothing inside to set"),
         (
             "operators__reach__parallelism",
-            "--set operators.reach.parallelism=x: parallelism: 'x' is not a whole number",
+            "--set operators.reach.parallelism: parallelism: 'x' is not a whole number",
         ),
     ],
 )

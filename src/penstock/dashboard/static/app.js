@@ -57,7 +57,8 @@ function listen(name) {
     linked(false);
     since ??= Date.now();
     banner(`The console has not answered since ${clock(since / 1000)}. Topologies go on without it; this page tries again by itself.`);
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { if (stream.readyState === EventSource.CLOSED) begin(); }, 1000);
+    const closed = stream;
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { if (stream === closed) begin(); }, 1000);
   };
 }
 async function begin() {
@@ -71,13 +72,27 @@ async function begin() {
 }
 function route() {
   const name = decodeURIComponent(location.hash.match(/^#\/topology\/(.+)$/)?.[1] ?? "") || null;
+  // After a time without an answer: what is shown stays until there is something newer.
+  if (told && name === shown) { listen(name); return; }
   shown = name; told = null; log = ""; letters = remembered = null; looked = "";
   main.replaceChildren(h("p", { class: "quiet" }, "Looking …"));
   listen(name);
 }
 
 // -- showing --------------------------------------------------------------------------------------
-function show() { if (Array.isArray(told) && !shown) overview(told); else if (told && shown) detail(told); }
+let pressed = 0;
+addEventListener("pointerdown", () => { pressed = Date.now(); });
+for (const over of ["pointerup", "pointercancel"]) addEventListener(over, () => { pressed = 0; });
+const selecting = () => { const chosen = getSelection(); return chosen && !chosen.isCollapsed && main.contains(chosen.anchorNode); };
+function show() {
+  // A button that is replaced under the finger gives no click, and a selection in what is replaced is gone.
+  if (Date.now() - pressed < 1000 || selecting()) return;
+  const focused = document.activeElement?.dataset?.at, scrolls = [...main.querySelectorAll(".scroll, pre.log, .events")].map((each) => [each.scrollLeft, each.scrollTop]);
+  draw();
+  if (focused) main.querySelector(`[data-at="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  main.querySelectorAll(".scroll, pre.log, .events").forEach((each, place) => { if (scrolls[place]) [each.scrollLeft, each.scrollTop] = scrolls[place]; });
+}
+function draw() { if (Array.isArray(told) && !shown) overview(told); else if (told && shown) detail(told); }
 function nothing(words) { main.replaceChildren(h("div", { class: "empty" }, h("h1", {}, "Nothing here"), h("p", {}, words), h("p", {}, h("a", { href: "#/" }, "All topologies")))); }
 
 function overview(topologies) {
@@ -89,7 +104,7 @@ function overview(topologies) {
   }
   chosen = Math.min(chosen, topologies.length - 1);
   main.replaceChildren(h("h1", {}, "Topologies"), h("div", { class: "cards" }, topologies.map((one, place) =>
-    h("a", { class: `card${place === chosen ? " on" : ""}`, href: `#/topology/${encodeURIComponent(one.name)}`, "data-name": one.name },
+    h("a", { class: `card${place === chosen ? " on" : ""}`, href: `#/topology/${encodeURIComponent(one.name)}`, "data-name": one.name, "data-at": one.name },
       h("div", { class: "top" }, h("strong", {}, one.name), h("span", { class: `pill ${tone(one)}` }, one.safety || one.how)),
       facts([["epoch", whole(one.epoch)], ["delivered", whole(Object.values(one.delivered).reduce((a, b) => a + b, 0))], ["waiting to be read", short(one.lag)]]),
       one.why ? h("p", { class: "bad" }, one.why.split("\n").pop()) : null))));
@@ -98,7 +113,6 @@ const facts = (pairs) => h("div", { class: "facts" }, pairs.map(([name, value]) 
 
 function detail(one) {
   document.title = `${one.name} · Penstock`;
-  const focused = document.activeElement?.dataset?.verb, scrolled = $(".events")?.scrollTop ?? 0;
   const last = one.points.at(-1);
   const total = Object.values(one.delivered).reduce((a, b) => a + b, 0);
   const parts = [
@@ -119,15 +133,13 @@ function detail(one) {
       h("section", { class: "panel two" }, h("h2", {}, "Replicas"), replicas(one)),
       h("section", { class: "panel" }, h("h2", {}, "Events"), events(one.events)),
       h("section", { class: "panel wide", id: "state" }, h("h2", {}, "State ", stateful(one).flatMap((name) =>
-        [h("button", { class: "plain", onclick: () => readState(name) }, name), " "])), rows(remembered, `Keys and open windows of ${looked}`,
+        [h("button", { class: "plain", "data-at": `state-${name}`, onclick: () => readState(name) }, name), " "])), rows(remembered, `Keys and open windows of ${looked}`,
         stateful(one).length ? "Choose an operator: its keys and values are read beside the topology, which takes some seconds." : "It remembers nothing.")),
-      h("section", { class: "panel wide", id: "letters" }, h("h2", {}, "Dead letters ", h("button", { class: "plain", onclick: readLetters }, "read"),
-        letters?.length && person.role === "operator" ? [" ", button(one, "dead-letters", "Replay …", { action: "replay" }), " ", button(one, "dead-letters", "Discard …", { action: "discard" })] : null),
+      h("section", { class: "panel wide", id: "letters" }, h("h2", {}, "Dead letters ", h("button", { class: "plain", "data-at": "letters", onclick: readLetters }, "read"),
+        letters?.length && person.role === "operator" ? [" ", button(one, "dead-letters", "Replay …", { action: "replay", letters: letters.map((each) => each.id) }), " ", button(one, "dead-letters", "Discard …", { action: "discard", letters: letters.map((each) => each.id) })] : null),
         rows(letters?.map?.((each) => ({ id: each.id, epoch: each.epoch, where: each.where, what: each.what, error: each.error })) ?? letters, "Failed for good", "Not read yet.", "None: every tuple was processed.")),
-      h("section", { class: "panel wide" }, h("h2", {}, "Log ", h("button", { class: "plain", onclick: readLog }, "read")), h("pre", { class: "log" }, log || "Not read yet.")))];
+      h("section", { class: "panel wide" }, h("h2", {}, "Log ", h("button", { class: "plain", "data-at": "log", onclick: readLog }, "read")), h("pre", { class: "log" }, log || "Not read yet.")))];
   main.replaceChildren(...parts.filter(Boolean));
-  if (focused) $(`[data-verb="${focused}"]`)?.focus();
-  $(".events").scrollTop = scrolled;
 }
 const panel = (title, ...content) => h("section", { class: "panel" }, h("h2", {}, title), content);
 const legend = (entries) => h("div", { class: "legend" }, entries.map(([name, colour]) =>
@@ -154,17 +166,17 @@ function rows(list, caption, before, none = "Nothing.") {
     h("tbody", {}, list.map((row) => h("tr", {}, columns.map((name) => h("td", typeof row[name] === "number" ? { class: "number" } : {},
       row[name] == null ? "–" : typeof row[name] === "object" ? JSON.stringify(row[name]) : String(row[name]))))))));
 }
-async function readState(name) {
-  looked = name; remembered = "Reading …"; show();
-  try { remembered = await ask(`/api/topologies/${encodeURIComponent(shown)}/state?operator=${encodeURIComponent(name)}`); } catch (error) { remembered = error.message; }
-  show();
+async function read(path, take) {
+  // Who asked may be looking at another topology by now.
+  const name = shown;
+  take("Reading …"); show();
+  let answer;
+  try { answer = await ask(`/api/topologies/${encodeURIComponent(name)}/${path}`); } catch (error) { answer = error.message; }
+  if (shown === name) { take(answer); show(); }
 }
-async function readLetters() {
-  letters = "Reading …"; show();
-  try { letters = await ask(`/api/topologies/${encodeURIComponent(shown)}/dead-letters`); } catch (error) { letters = error.message; }
-  show();
-}
-async function readLog() { try { log = await ask(`/api/topologies/${encodeURIComponent(shown)}/log`); } catch (error) { log = error.message; } show(); }
+const readState = (name) => { looked = name; return read(`state?operator=${encodeURIComponent(name)}`, (answer) => { remembered = answer; }); };
+const readLetters = () => read("dead-letters", (answer) => { letters = answer; });
+const readLog = () => read("log", (answer) => { log = answer; });
 
 // -- commanding -----------------------------------------------------------------------------------
 const words = { stop: "It finishes its epoch and stops. Nothing is lost; it can be started again.",
@@ -186,7 +198,7 @@ function buttons(one) {
 }
 const stateful = (one) => one.graph?.nodes.filter((node) => node.stateful).map((node) => node.id) ?? [];
 function button(one, verb, label, given = {}, disabled = false, fields = []) {
-  return h("button", { class: words[verb] ? "harm" : "", disabled, "data-verb": `${verb}${given.replica ?? given.action ?? ""}`, onclick: () => give(one, verb, label, given, fields) }, label);
+  return h("button", { class: words[verb] ? "harm" : "", disabled, "data-verb": `${verb}${given.replica ?? given.action ?? ""}`, "data-at": `${verb}${given.replica ?? given.action ?? ""}`, onclick: () => give(one, verb, label, given, fields) }, label);
 }
 async function give(one, verb, label, given, fields) {
   let more = {};
@@ -195,6 +207,8 @@ async function give(one, verb, label, given, fields) {
     $("h2", dialog).textContent = `${label.replace(" …", "")} ${given.replica ? `replica ${given.replica} of ` : ""}${one.name}?`;
     $("p", dialog).textContent = words[verb] ?? "";
     $(".fields", dialog).replaceChildren(...fields.map(([name, words, value]) => h("label", {}, words, h("input", { name, value, required: true }))));
+    // Escape leaves what the last answer was.
+    dialog.returnValue = "";
     dialog.showModal();
     await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
     if (dialog.returnValue !== "yes") return;
@@ -209,12 +223,10 @@ async function give(one, verb, label, given, fields) {
   } catch (error) { notify(error.message); }
 }
 function notify(words) {
-  const dialog = $("#ask");
-  $("h2", dialog).textContent = "It was not done";
-  $("p", dialog).textContent = words;
-  $(".fields", dialog).replaceChildren();
-  dialog.showModal();
+  $("#refused p").textContent = words;
+  if (!$("#refused").open) $("#refused").showModal();
 }
+$("#ask .cancel").onclick = () => $("#ask").close("no");
 
 // -- keys, light and dark -------------------------------------------------------------------------
 function theme(value) { document.documentElement.dataset.theme = value; localStorage.setItem("theme", value); }
