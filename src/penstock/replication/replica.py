@@ -135,8 +135,8 @@ class Replica:
         agreed = log.agreed()
         if agreed and agreed[-1] > own and agreed[0] > own + 1:
             raise CoordinationError(
-                f"replica {self.name} has come to epoch {own}, its siblings' log begins with epoch {agreed[0]}, and none of "
-                "their checkpoints can be seen from here: give it a copy of one's state, or let all share a disk"
+                f"replica {self.name} has come to epoch {own}, the log begins with epoch {agreed[0]}, and none of its "
+                "siblings' checkpoints can be seen from here: give it a copy of one's state, or let all share a disk"
             )
 
     def _catch_up_again(self, now: float, epoch: int) -> None:
