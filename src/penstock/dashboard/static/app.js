@@ -83,10 +83,9 @@ function route() {
 let pressed = 0;
 addEventListener("pointerdown", () => { pressed = Date.now(); });
 for (const over of ["pointerup", "pointercancel"]) addEventListener(over, () => { pressed = 0; });
-const selecting = () => { const chosen = getSelection(); return chosen && !chosen.isCollapsed && main.contains(chosen.anchorNode); };
 function show() {
-  // A button that is replaced under the finger gives no click, and a selection in what is replaced is gone.
-  if (Date.now() - pressed < 1000 || selecting()) return;
+  // A button that is replaced under the finger gives no click.
+  if (Date.now() - pressed < 1000) return;
   const focused = document.activeElement?.dataset?.at, scrolls = [...main.querySelectorAll(".scroll, pre.log, .events")].map((each) => [each.scrollLeft, each.scrollTop]);
   draw();
   if (focused) main.querySelector(`[data-at="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
@@ -136,7 +135,7 @@ function detail(one) {
         [h("button", { class: "plain", "data-at": `state-${name}`, onclick: () => readState(name) }, name), " "])), rows(remembered, `Keys and open windows of ${looked}`,
         stateful(one).length ? "Choose an operator: its keys and values are read beside the topology, which takes some seconds." : "It remembers nothing.")),
       h("section", { class: "panel wide", id: "letters" }, h("h2", {}, "Dead letters ", h("button", { class: "plain", "data-at": "letters", onclick: readLetters }, "read"),
-        letters?.length && person.role === "operator" ? [" ", button(one, "dead-letters", "Replay …", { action: "replay", letters: letters.map((each) => each.id) }), " ", button(one, "dead-letters", "Discard …", { action: "discard", letters: letters.map((each) => each.id) })] : null),
+        Array.isArray(letters) && letters.length && person.role === "operator" ? [" ", button(one, "dead-letters", "Replay …", { action: "replay", letters: letters.map((each) => each.id) }), " ", button(one, "dead-letters", "Discard …", { action: "discard", letters: letters.map((each) => each.id) })] : null),
         rows(letters?.map?.((each) => ({ id: each.id, epoch: each.epoch, where: each.where, what: each.what, error: each.error })) ?? letters, "Failed for good", "Not read yet.", "None: every tuple was processed.")),
       h("section", { class: "panel wide" }, h("h2", {}, "Log ", h("button", { class: "plain", "data-at": "log", onclick: readLog }, "read")), h("pre", { class: "log" }, log || "Not read yet.")))];
   main.replaceChildren(...parts.filter(Boolean));
