@@ -19,7 +19,7 @@ from penstock.console.nodes import Node, Nodes
 from penstock.coordination.base import Coordinator
 from penstock.errors import CoordinationError
 
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.55
 _POINTS_KEPT = 600
 _EVENTS_KEPT = 500
 _RATE_SECONDS = 2.0
@@ -61,7 +61,7 @@ class Watched:
 
 
 class Watching:
-    """Looks at everything, twice a second; safe for threads."""
+    """Looks at everything, about twice a second; safe for threads."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._desired = Desired(coordinator)
