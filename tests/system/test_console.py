@@ -97,12 +97,16 @@ def longest_pause(state: StateFolder, seconds: float) -> float:
     """The longest that no epoch came, of so many seconds from now."""
     end, longest = time.monotonic() + seconds, 0.0
     last, since = state.furthest().committed().epoch, time.monotonic()
-    while time.monotonic() < end:
+
+    def has_looked_long_enough() -> bool:
+        nonlocal last, since, longest
         epoch = state.furthest().committed().epoch
         if epoch != last:
             longest = max(longest, time.monotonic() - since)
             last, since = epoch, time.monotonic()
-        time.sleep(0.02)
+        return time.monotonic() >= end
+
+    wait_until(has_looked_long_enough)
     return max(longest, time.monotonic() - since)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +15,9 @@ from penstock.cli.screen import fail
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies
 from penstock.topology.model import Topology
 from penstock.topology.problems import suggest
+
+if TYPE_CHECKING:
+    from penstock.epochs.orders import Orders
 
 Operator = Annotated[
     str | None,
@@ -41,13 +46,12 @@ def freeze(
         give(name, "freeze", at, token, replica=replica, operator=operator)
         return
     topology = load(file, sets, quiet=True)
-    from penstock.epochs.orders import EVERYTHING
 
-    _check(topology, operator)
-    with opened_orders(topology, state, coordinator) as orders:
-        for name in named_replicas(topology, replica):
-            new = orders.freeze(name, operator or EVERYTHING)
-            typer.echo(f"{_who(topology, name, operator)} {'is' if new else 'was'} frozen{'' if new else ' already'}")
+    def order(orders: Orders, name: str, what: str) -> str:
+        new = orders.freeze(name, what)
+        return f"{'is' if new else 'was'} frozen{'' if new else ' already'}"
+
+    _order_each(topology, replica, operator, state, coordinator, order)
 
 
 def unfreeze(
@@ -65,13 +69,22 @@ def unfreeze(
         give(name, "unfreeze", at, token, replica=replica, operator=operator)
         return
     topology = load(file, sets, quiet=True)
+
+    def order(orders: Orders, name: str, what: str) -> str:
+        return "goes on" if orders.unfreeze(name, what) else "was not frozen"
+
+    _order_each(topology, replica, operator, state, coordinator, order)
+
+
+def _order_each(topology: Topology, replica: str | None, operator: str | None, state: Path | None,
+                coordinator: str | None, order: Callable[[Orders, str, str], str]) -> None:  # fmt: skip
+    """Give an order to the replicas that are meant, and say what came of it."""
     from penstock.epochs.orders import EVERYTHING
 
     _check(topology, operator)
     with opened_orders(topology, state, coordinator) as orders:
         for name in named_replicas(topology, replica):
-            was = orders.unfreeze(name, operator or EVERYTHING)
-            typer.echo(f"{_who(topology, name, operator)} {'goes on' if was else 'was not frozen'}")
+            typer.echo(f"{_who(topology, name, operator)} {order(orders, name, operator or EVERYTHING)}")
 
 
 def _check(topology: Topology, operator: str | None) -> None:

@@ -24,7 +24,6 @@ from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.orders import FIRST, Orders
 from penstock.epochs.record import EpochRecord
-from penstock.errors import CoordinationError
 from penstock.plan.graph import Plan, build_plan
 from penstock.plan.output_mode import output_mode
 from penstock.plan.rewrites import rewrite
@@ -62,8 +61,6 @@ __all__ = ["Outcome", "Run", "RunSettings", "run_topology"]
 
 _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 0.05
-_ORDERS_SECONDS = 0.1
-"""How often a run looks what is wanted of it."""
 _FROZEN = "frozen; `penstock unfreeze` lets it go on"
 _MOST_REWINDS = 3
 """How many epochs a run goes back when their state cannot be read, before it asks the user."""
@@ -88,7 +85,6 @@ class Run:
         """What must be let go of at the end, last taken first."""
         self._stopping = False
         self._gate = Gate()
-        self._heeded = 0.0
         self._rewinds = 0
         self._first_before = 0
         """What the queries before a rescale were first to deliver."""
@@ -357,13 +353,9 @@ class Run:
 
     def _heed_orders(self) -> None:
         """Look what is wanted of it; while nobody can say, all stays as it is."""
-        now = time.monotonic()
-        if now - self._heeded > _ORDERS_SECONDS:
-            self._heeded = now
-            with contextlib.suppress(CoordinationError):
-                # Also one that is only watched has a name, which nobody knows.
-                name = self.settings.replica if self.topology.replicas > 1 else None
-                self._gate.hold(bool(self._orders.frozen(name or FIRST)))
+        # Also one that is only watched has a name, which nobody knows.
+        name = self.settings.replica if self.topology.replicas > 1 else None
+        self._gate.heed(self._orders, name or FIRST)
 
     def _over(self) -> bool:
         """Wait a moment; True when there is nothing more to wait for. Raises what went wrong."""
