@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -13,7 +15,7 @@ from penstock.topology.model import Topology
 
 ROWS = '[[1, ann, 0.5], [2, "b,\\"o\\"b", null], [3, cy, 2.0]]'
 
-LINES = ["1,ann,0.5", '2,"b,\\"o\\"b",', "3,cy,2.0"]
+LINES = ["1,ann,0.5", '2,"b,""o""b",', "3,cy,2.0"]
 
 
 def writing(project: Any, sinks: str, more: str = "") -> Topology:
@@ -49,6 +51,39 @@ def test_sinks_of_all_kinds_take_the_same_epochs_side_by_side(project: Any) -> N
     assert outcome.progress.delivered == dict.fromkeys(("json", "csv", "bare", "parquet", "memory", "replaced"), 3)
     left = sorted(path.name for path in (project.folder / "deep/er").iterdir())
     assert left == [".out.jsonl.epochs", "out.jsonl"], "nothing of the staging is left behind"
+
+
+def test_csv_holds_what_it_was_given(project: Any) -> None:
+    """Blanks and quotes as others read them, null apart from the empty string, and a row where all is null."""
+    texts = [" a ", 'say "so", he', "back\\slash", "two\nlines", "a\rb", "  ", "#", "", None]
+    rows = json.dumps([[number, text, number % 2 == 0] for number, text in enumerate(texts)] + [[None, None, None]])
+    project.run(project.topology(f"""
+        topology: texts
+        sources:
+          all: {{rows: {rows}, schema: "id bigint, text string, even boolean"}}
+        operators:
+          turned: {{from: all, select: [text, id, text as again, even]}}
+          paired: {{from: all, select: [id, even, text, text as again]}}
+          texts: {{from: all, select: [text]}}
+          ids: {{from: all, select: [id]}}
+        sinks:
+          all: {{from: all, file: all.csv, header: false}}
+          turned: {{from: turned, file: turned.csv, header: false}}
+          paired: {{from: paired, file: paired.csv, header: false}}
+          texts: {{from: texts, file: texts.csv, header: false}}
+          ids: {{from: ids, file: ids.csv, header: false}}
+        """))
+    read = {name: list(csv.reader((project.folder / f"{name}.csv").open(encoding="utf-8", newline="")))
+            for name in ("all", "turned", "paired", "texts", "ids")}
+    shown = [text or "" for text in texts] + [""]
+    numbers = [*map(str, range(len(texts))), ""]
+    evens = [*("true" if number % 2 == 0 else "false" for number in range(len(texts))), ""]
+    assert sorted(read["all"]) == sorted(map(list, zip(numbers, shown, evens, strict=True)))
+    assert sorted(read["turned"]) == sorted(map(list, zip(shown, numbers, shown, evens, strict=True)))
+    assert sorted(read["paired"]) == sorted(map(list, zip(numbers, evens, shown, shown, strict=True)))
+    assert sorted(read["texts"]) == sorted([text] for text in shown)
+    assert sorted(read["ids"]) == sorted([number] for number in numbers)
+    assert {'7,"",false', "8,,true"} <= set((project.folder / "all.csv").read_text().splitlines())
 
 
 def test_epochs_are_put_together_or_kept_apart_as_the_sink_has_it(project: Any) -> None:

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.connectors.base import SinkConnector, Staged
 from penstock.errors import PenstockError
 from penstock.spark.faults import WorkerFault
+from penstock.spark.line_encoding import line_of
 from penstock.spark.worker_process import task_number
 from penstock.topology.code import importable_from, load_user_object
 
@@ -38,20 +39,11 @@ def tagged_rows(frame: DataFrame, sink: str, sinks: dict[str, SinkConnector]) ->
     """
     connector = sinks[sink]
     number = list(sinks).index(sink)
-    line: Column = F.lit(None).cast("string")
-    own: Column | None = None
-    row = F.struct(*(F.col(f"`{name}`") for name in frame.columns))
-    match connector.encoding:
-        case "json":
-            line = F.concat(F.to_json(row, {"ignoreNullFields": "false"}), F.lit("\n"))
-        case "csv":
-            line = F.concat(F.to_csv(row, {"emptyValue": '""'}), F.lit("\n"))
-        case "text":
-            line = F.concat(F.col(f"`{frame.columns[0]}`").cast("string"), F.lit("\n"))
-        case "columns":
-            own = row
-    structs = [] if own is None else [own.alias(_row(number))]
-    return frame.select(F.lit(number).alias(SINK), line.alias(LINE), *structs)
+    line = line_of(frame, connector.encoding)
+    if line is not None:
+        return frame.select(F.lit(number).alias(SINK), line.alias(LINE))
+    row = F.struct(*(F.col(f"`{name}`") for name in frame.columns)).alias(_row(number))
+    return frame.select(F.lit(number).alias(SINK), F.lit(None).cast("string").alias(LINE), row)
 
 
 def align(frames: dict[str, DataFrame]) -> list[DataFrame]:
