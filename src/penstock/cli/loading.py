@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.screen import fail, show_problems
-from penstock.topology.loading import find_topology_file, load_topology
+from penstock.topology.loading import INHERITED_SETS, find_topology_file, load_topology
 from penstock.topology.logged_tuples import with_logged_tuples
 from penstock.topology.model import Topology
 from penstock.topology.problems import Problem
@@ -44,12 +46,22 @@ def topology_path(file: Path | None) -> Path:
 def parse_sets(sets: Sequence[str] | None) -> dict[str, str]:
     """`key=value` pairs; exits on one without '='."""
     pairs = {}
-    for item in sets or ():
+    for item in (*_inherited_sets(), *(sets or ())):
         key, equals, value = item.partition("=")
         if not equals or not key:
             fail(f"--set {item}: write KEY=VALUE, for example --set epoch.max_tuples=1000", 2)
         pairs[key.strip()] = value
     return pairs
+
+
+def _inherited_sets() -> list[str]:
+    try:
+        found = json.loads(os.environ.get(INHERITED_SETS) or "[]")
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        fail(f'{INHERITED_SETS} in the environment is no JSON list such as ["epoch.max_tuples=1000"]', 2)
+    return found
 
 
 def checked(file: Path | None, sets: Sequence[str] | None) -> tuple[Topology | None, list[Problem]]:

@@ -18,6 +18,8 @@ from penstock.epochs.moments import PROCESSES, processes_of
 
 _NICE = 5
 """Enough to be felt, and not so much that a busy machine starves it: until it is up, the topology is less safe."""
+LAST = 19
+"""The niceness of what has time."""
 _HIGHEST = 20
 """The limit with which a process may have its priority raised to the ordinary one."""
 _ROUNDS = 5
@@ -35,9 +37,9 @@ def lowered(command: Sequence[str]) -> list[str]:
     return ["nice", "-n", str(_NICE), *command] if _threads_can_be_raised() else list(command)
 
 
-def lower_session(session: int) -> None:
+def lower_session(session: int, niceness: int = _NICE) -> None:
     """From now on its processes come after those of other sessions."""
-    _set_session(session, _NICE)
+    _set_session(session, niceness)
 
 
 def raise_session(session: int) -> None:

@@ -68,8 +68,8 @@ class Supervisor:
 
     def __init__(self, topology: Topology, place: ReplicaPlace, command: Sequence[str], coordinator: str | None = None,
                  scratch: Path | None = None, clock: Callable[[], float] = time.monotonic,
-                 share: Share | None = None) -> None:
-        """With a `share`, only its replicas are looked after here."""
+                 share: Share | None = None, when_safe: Callable[[], None] = lambda: None) -> None:
+        """With a `share`, only its replicas are looked after here. `when_safe` is called once, when all are safe."""
         self.topology = topology
         self._all = [str(number) for number in range(1, topology.replicas + 1)]
         self._share = share
@@ -78,6 +78,7 @@ class Supervisor:
         self._address = place.coordinator(topology, coordinator)
         self._scratch = scratch
         self._clock = clock
+        self._when_safe: Callable[[], None] | None = when_safe
         self._slots: list[_Slot] = []
         self._head = Head()
         self._paces: deque[float] = deque(maxlen=_PACES_KEPT)
@@ -134,6 +135,7 @@ class Supervisor:
                     return False
                 for slot in self._slots:
                     self._act(slot)
+                self._look_whether_safe()
                 if all(slot.sight.parked for slot in self._slots):
                     reasons = "\n".join(f"  replica {slot.name}: {slot.why}" for slot in self._slots)
                     raise DeliveryError(f"no replica of '{self.topology.name}' can go on:\n{reasons}")
@@ -276,6 +278,11 @@ class Supervisor:
     def _any_safe(self) -> bool:
         return any(phase_of(slot.sight, self._head) is Phase.SAFE for slot in self._slots)
 
+    def _look_whether_safe(self) -> None:
+        if self._when_safe is not None and all(view.phase is Phase.SAFE for view in self.views()):
+            self._when_safe()
+            self._when_safe = None
+
     def _heed_version(self, version: str | None) -> None:
         """A new version is a new chance for replicas that are parked."""
         if version != self._version:
@@ -315,7 +322,7 @@ class Supervisor:
                 sight = replace(sight, epoch=told.epoch, took=told.took, moved=now)
             thawed = sight.frozen and told.how != FROZEN
             sight = replace(sight, ended=told.how == ENDED, frozen=told.how == FROZEN, caught_up=told.caught_up,
-                            moved=now if thawed else sight.moved)
+                            cold=told.cold, moved=now if thawed else sight.moved)
         if sight.alive and not alive and not sight.ended:
             sight = self._fallen(slot, sight)
         slot.sight = replace(sight, alive=alive)

@@ -9,6 +9,8 @@ MOST_FAILURES = 5
 """So many failures in a row, and never safe between them: it is parked, with its reason."""
 _ALMOST_DONE_SECONDS = 0.5
 """More than one epoch behind the first is still safe if what is missing takes no longer than this."""
+_WARM_SECONDS = 60.0
+"""One that takes long for an epoch so long after its first is not cold: it is slow."""
 START_PATIENCE_SECONDS = 180.0
 """How long a start may take until the first epoch is done."""
 STALL_SECONDS = 10.0
@@ -58,6 +60,8 @@ class Sight:
     """Seconds that epoch took it; 0 when nobody knows."""
     caught_up: bool = False
     """Since its start it has once caught up with its siblings."""
+    cold: bool = False
+    """It has done its first epochs, and would be late with the next if it had to go on alone."""
     started: float = 0.0
     moved: float = 0.0
     """When it last did an epoch."""
@@ -86,7 +90,9 @@ def phase_of(sight: Sight, head: Head) -> Phase:
         return Phase.FROZEN
     if not sight.epoch:
         return Phase.STARTING
-    return Phase.SAFE if is_abreast(head.epoch - sight.epoch, sight.took, sight.caught_up) else Phase.RECOVERING
+    if not is_abreast(head.epoch - sight.epoch, sight.took, sight.caught_up):
+        return Phase.RECOVERING
+    return Phase.STARTING if sight.cold else Phase.SAFE
 
 
 def is_abreast(behind: int, took: float, caught_up: bool) -> bool:
@@ -96,6 +102,14 @@ def is_abreast(behind: int, took: float, caught_up: bool) -> bool:
     long for an epoch, and two of them would be a gap that people see; one that has caught up before is not.
     """
     return behind <= (2 if caught_up else 1) or 0 < behind * took <= _ALMOST_DONE_SECONDS
+
+
+def is_cold(took: float, interval: float, since_first: float) -> bool:
+    """Whether one that has just started still takes longer for an epoch than they are apart; all in seconds.
+
+    Java compiles what it runs in its first half minute: an epoch takes ten times as long as later.
+    """
+    return took > max(interval, _ALMOST_DONE_SECONDS) and since_first < _WARM_SECONDS
 
 
 def decide(sight: Sight, head: Head, now: float) -> Action:

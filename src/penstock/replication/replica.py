@@ -19,7 +19,7 @@ from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.errors import CoordinationError, TopologyError
 from penstock.replication.catching_up import CatchingUp
-from penstock.replication.lifecycle import is_abreast
+from penstock.replication.lifecycle import is_abreast, is_cold
 from penstock.replication.roster import ENDED, FAILED, FROZEN, RUNNING, STOPPED, Member, NameTaken, Roster, Told
 from penstock.replication.sibling import WORTH_COPYING, begin_from_sibling
 from penstock.replication.version import version_of
@@ -73,6 +73,9 @@ class Replica:
         self._told: Told | None = None
         self._over = False
         self._caught_up = False
+        self._cold = True
+        self._first_at: float | None = None
+        """When it was seen to have done its first epoch."""
         self._replaced = False
         self._joined = False
         self._catching_up = CatchingUp(WORTH_COPYING)
@@ -195,13 +198,22 @@ class Replica:
             self._catch_up_again(now, snapshot.epoch)
         self._compare()
         how = FROZEN if frozen else RUNNING
+        cold = self._is_cold(snapshot, now)
         told = Told(self._member.run, snapshot.epoch, self.run.first, how, progress=asdict(snapshot),
-                    caught_up=self._has_caught_up(snapshot))  # fmt: skip
+                    caught_up=not cold and self._has_caught_up(snapshot), cold=cold)  # fmt: skip
         before = self._told
         if before is None or _what_counts(told) != _what_counts(before):
             with contextlib.suppress(CoordinationError):
                 self._roster.tell(self.name, told)
                 self._told = told
+
+    def _is_cold(self, snapshot: Snapshot, now: float) -> bool:
+        """Whether it would be late if it had to go on alone; asked until it would not be."""
+        if self._cold and snapshot.epoch:
+            self._first_at = self._first_at or now
+            took, interval = snapshot.last_epoch_ms / 1000, self.topology.epoch.interval
+            self._cold = is_cold(took, interval, now - self._first_at)
+        return self._cold
 
     def _has_caught_up(self, snapshot: Snapshot) -> bool:
         """Whether it has been abreast of its siblings since its query was started; asked until it has."""
@@ -230,8 +242,8 @@ class Replica:
         self._coordinator.close()
 
 
-def _what_counts(told: Told) -> tuple[int, int, str, bool]:
-    return told.epoch, told.first, told.how, told.caught_up
+def _what_counts(told: Told) -> tuple[int, int, str, bool, bool]:
+    return told.epoch, told.first, told.how, told.caught_up, told.cold
 
 
 @contextmanager

@@ -16,6 +16,7 @@ _TOLD = "told/"
 _VERSION = "version"
 _DIGESTS = "digests/"
 _DIVERGENCE = "divergence"
+_CHANGING = "changing"
 _DIGESTS_KEPT = 100
 
 RUNNING, FROZEN, ENDED, STOPPED, FAILED = "running", "frozen", "ended", "stopped", "failed"
@@ -46,6 +47,8 @@ class Told:
     progress: Mapping[str, Any] = field(default_factory=dict)
     caught_up: bool = False
     """Whether it has been abreast of its siblings since its start."""
+    cold: bool = False
+    """Whether it still takes longer for an epoch than they are apart, since its start."""
 
     @property
     def took(self) -> float:
@@ -106,6 +109,18 @@ class Roster:
     def adopt(self, version: str) -> None:
         """From now on replicas run this version."""
         self._coordinator.put(_VERSION, version)
+
+    def take_turn(self, mine: str) -> bool:
+        """Whether it is this one's turn to change replicas, until `end_turn` or the end of its process.
+
+        Two commands that go from replica to replica at once would leave none that delivers.
+        """
+        return self._coordinator.create_ephemeral(_CHANGING, mine) == mine
+
+    def end_turn(self, mine: str) -> None:
+        # Frozen for too long, one may have lost it to another.
+        if self._coordinator.get(_CHANGING) == mine:
+            self._coordinator.delete(_CHANGING)
 
     def compare(
         self, name: str, version: str, epoch: int, order: Sequence[str], digests: Mapping[str, str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.replication.lifecycle import Head, Phase, Sight, is_abreast, phase_of, safety
 from penstock.replication.roster import ENDED, FAILED, FROZEN, Member, Told
@@ -41,9 +41,10 @@ def _view(name: str, member: Member | None, told: Told | None, head: Head) -> Re
     epoch = current.epoch if current is not None else 0
     ended = current is not None and current.how == ENDED
     frozen = current is not None and current.how == FROZEN
-    took, caught_up = (current.took, current.caught_up) if current is not None else (0.0, False)
-    phase = phase_of(Sight(alive=member is not None, epoch=epoch, took=took, caught_up=caught_up, ended=ended,
-                           frozen=frozen), head)  # fmt: skip
+    seen = Sight(alive=member is not None, epoch=epoch, ended=ended, frozen=frozen)
+    if current is not None:
+        seen = replace(seen, took=current.took, caught_up=current.caught_up, cold=current.cold)
+    phase = phase_of(seen, head)
     why = current.why if current is not None and current.how == FAILED else ""
     return ReplicaView(
         name, member.cell if member else "–", phase, epoch, head.epoch - epoch if epoch else 0,
@@ -59,7 +60,7 @@ def all_safe(names: Iterable[str], members: Mapping[str, Member], told: Mapping[
         member, said = members.get(name), told.get(name)
         if said is None or said.how == ENDED:
             return said is not None
-        return (member is not None and said.run == member.run and said.epoch > after
+        return (member is not None and said.run == member.run and said.epoch > after and not said.cold
                 and is_abreast(head - said.epoch, said.took, said.caught_up))
 
     return all(is_safe(name) for name in names)

@@ -310,7 +310,8 @@ class Run:
 
     def _session_settings(self) -> SessionSettings:
         name, run, partitions = self.topology.name, self.settings, self._state_partitions()
-        return SessionSettings(name, run.master, self.state.logs, partitions, run.memory, run.spark, self._lock)
+        alone = run.replica is None
+        return SessionSettings(name, run.master, self.state.logs, partitions, run.memory, run.spark, self._lock, alone)
 
     # -- the query ------------------------------------------------------------------------------
 

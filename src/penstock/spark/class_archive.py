@@ -1,15 +1,18 @@
 """Spark's classes in an archive that the JVM maps into memory: a session starts in two thirds of the time.
 
 Java calls it class-data sharing. The first run on a machine writes the archive when its JVM ends, later runs map
-it. It belongs to one build of Java and to the very jar files it was made from: a JVM that finds one of them newer
-goes on without the archive, and says nothing.
+it. Until then that JVM needs three times as long to start as with an archive, so replicas do not write it: see
+`archive_maker`. It belongs to one build of Java and to the very jar files it was made from: a JVM that finds one of
+them newer goes on without the archive, and says nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pyspark
@@ -19,24 +22,46 @@ from penstock.spark.java import Java
 SWITCH = "PENSTOCK_CLASS_ARCHIVE"
 """`off` in this environment variable: neither write an archive nor use one."""
 
+_DRAFT = ".draft"
+_ABANDONED_SECONDS = 600.0
+"""Nobody writes so long at one: it was killed."""
+
 _MAGIC = (0xF00BABA8).to_bytes(4, "little")
 """How a complete archive begins: Java writes these bytes last."""
 
 
-def archive_options(java: Java, more: Sequence[Path] = ()) -> list[str]:
-    """What to tell the JVM: to use the archive, or to make it when there is none. `more` are jars beside Spark's."""
+def archive_options(java: Java, more: Sequence[Path] = (), make: bool = True) -> list[str]:
+    """What to tell the JVM: to use the archive, or with `make`, where there is none, to write one when it ends.
+
+    `more` are jars beside Spark's.
+    """
     if os.environ.get(SWITCH) == "off":
         return []
     path = archive_path(java, more)
-    if is_complete(path):
-        return [f"-XX:SharedArchiveFile={path}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    quiet = ["-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    if is_there(path):
+        return [f"-XX:SharedArchiveFile={path}", *quiet]
+    if not make:
+        return []
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for former in path.parent.glob(f"{_place(java)}-*.jsa"):
             former.unlink(missing_ok=True)
     except OSError:
         return []
-    return [f"-XX:ArchiveClassesAtExit={path}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+    # Several JVMs may be at it: each has a file of its own.
+    return [f"-XX:ArchiveClassesAtExit={path}.{os.getpid()}{_DRAFT}", *quiet]
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a complete archive; one that a JVM has finished meanwhile is put in its place."""
+    for draft in path.parent.glob(f"{path.name}.*{_DRAFT}"):
+        with suppress(OSError):
+            if is_complete(draft) and not is_complete(path):
+                draft.replace(path)
+            elif is_complete(path) or time.time() - draft.stat().st_mtime > _ABANDONED_SECONDS:
+                draft.unlink()
+    return is_complete(path)
 
 
 def archive_path(java: Java, more: Sequence[Path] = ()) -> Path:

@@ -112,6 +112,8 @@ class SessionSettings:
     """`spark.…` settings of the user's; they win."""
     lock: int | None = None
     """A file descriptor that the JVM keeps open as long as it lives."""
+    makes_archive: bool = True
+    """Whether its JVM writes an archive of classes at its end, where there is none: see `class_archive`."""
 
 
 def default_master() -> str:
@@ -180,7 +182,7 @@ def _configuration(settings: SessionSettings, java: Java) -> SparkConf:
         own = plain_files_jar()
         if own is not None:
             values |= {_CLASS_PATH: str(own), _LOCAL_FILES: FILE_SYSTEM}
-        options += archive_options(java, [own] if own else [])
+        options += archive_options(java, [own] if own else [], settings.makes_archive)
     if java.version <= NEWEST_WITH_VFORK:
         # A plain vfork starts other processes without Java's helper process.
         options.append("-Djdk.lang.Process.launchMechanism=VFORK")

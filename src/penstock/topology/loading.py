@@ -18,6 +18,8 @@ from penstock.topology.problems import Problem
 from penstock.topology.yaml_reader import read_topology
 
 DEFAULT_NAMES = ("topology.yaml", "topology.yml", "topology.py")
+INHERITED_SETS = "PENSTOCK_SETS"
+"""In the environment, a JSON list of what to set before `--set`: everybody on a machine sees its command lines."""
 
 
 def find_topology_file(folder: Path) -> Path | None:

@@ -73,6 +73,16 @@ def test_a_value_can_be_set_from_the_command_line(project: Path) -> None:
     assert "no column 'pge': did you mean 'page'?" in result.stderr
 
 
+def test_values_may_come_through_the_environment(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_SETS", '["operators.home.filter=pge is null"]')
+    assert "pge" in penstock("validate").stderr
+    assert penstock("validate", "--set", "operators.home.filter=page is null").exit_code == 0
+    for wrong in ("epoch.max_tuples=1", '{"a": 1}', "[1]"):
+        monkeypatch.setenv("PENSTOCK_SETS", wrong)
+        result = penstock("validate")
+        assert (result.exit_code, "PENSTOCK_SETS in the environment is no JSON list" in result.stderr) == (2, True)
+
+
 def test_a_set_without_a_value_is_refused(project: Path) -> None:
     result = penstock("validate", "--set", "delivery")
     assert result.exit_code == 2

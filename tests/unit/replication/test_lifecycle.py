@@ -13,6 +13,7 @@ from penstock.replication.lifecycle import (
     Phase,
     Sight,
     decide,
+    is_cold,
     phase_of,
     safety,
 )
@@ -116,3 +117,18 @@ def test_one_that_has_caught_up_may_be_slower_for_a_moment() -> None:
 )
 def test_one_line_tells_how_safe_a_topology_is(phases: list[Phase], behind: int, said: str) -> None:
     assert safety(phases, behind) == said
+
+
+@pytest.mark.parametrize(("took", "interval", "since_first", "cold"), [
+    (3.0, 2.5, 5.0, True),
+    (2.0, 2.5, 5.0, False),
+    (0.4, 0.0, 1.0, False),
+    (0.6, 0.0, 1.0, True),
+    (3.0, 0.0, 61.0, False),
+])  # fmt: skip
+def test_one_that_would_be_late_alone_is_still_starting(
+    took: float, interval: float, since_first: float, cold: bool
+) -> None:
+    assert is_cold(took, interval, since_first) is cold
+    assert phase_of(replace(HEALTHY, cold=cold), HEAD) is (Phase.STARTING if cold else Phase.SAFE)
+    assert phase_of(replace(HEALTHY, epoch=40, cold=cold), HEAD) is Phase.RECOVERING

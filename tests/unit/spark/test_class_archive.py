@@ -27,11 +27,16 @@ def written(content: bytes) -> Path:
     return path
 
 
+def draft_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{os.getpid()}.draft")
+
+
 def test_without_an_archive_the_jvm_makes_one(cache: Path) -> None:
     options = archive_options(JAVA)
     path = archive_path(JAVA)
-    assert f"-XX:ArchiveClassesAtExit={path}" in options
+    assert f"-XX:ArchiveClassesAtExit={draft_of(path)}" in options
     assert not any("SharedArchiveFile" in option for option in options)
+    assert archive_options(JAVA, make=False) == []
     # The JVM makes the file, but not its folder.
     assert path.parent.is_dir()
     assert path.is_relative_to(cache)
@@ -49,8 +54,22 @@ def test_a_complete_archive_is_used_and_left_alone() -> None:
 def test_an_archive_that_a_killed_jvm_left_half_written_is_made_again(content: bytes) -> None:
     path = written(content)
     assert not is_complete(path)
-    assert f"-XX:ArchiveClassesAtExit={path}" in archive_options(JAVA)
+    assert f"-XX:ArchiveClassesAtExit={draft_of(path)}" in archive_options(JAVA)
     assert not path.exists()
+
+
+def test_what_a_jvm_has_finished_is_taken_and_what_another_writes_is_left_alone() -> None:
+    path = written(b"")
+    mine = draft_of(path)
+    others, abandoned = (path.with_name(f"{path.name}.{process}.draft") for process in (7, 8))
+    others.write_bytes(b"half")
+    abandoned.write_bytes(b"half")
+    os.utime(abandoned, (1, 1))
+    archive_options(JAVA)
+    assert (others.exists(), abandoned.exists()) == (True, False)
+    mine.write_bytes(COMPLETE)
+    assert f"-XX:SharedArchiveFile={path}" in archive_options(JAVA, make=False)
+    assert (path.read_bytes(), mine.exists()) == (COMPLETE, False)
 
 
 @pytest.mark.parametrize("content", [None, COMPLETE])
@@ -98,7 +117,7 @@ def test_spark_installed_again_in_the_same_place_has_an_archive_of_its_own(insta
     os.utime(installed, ns=(1, 1))
     options = archive_options(JAVA)
     assert archive_path(JAVA) != before
-    assert f"-XX:ArchiveClassesAtExit={archive_path(JAVA)}" in options
+    assert f"-XX:ArchiveClassesAtExit={draft_of(archive_path(JAVA))}" in options
     # The JVM would pass over the old one without a word: it only takes up room.
     assert not before.exists()
 
