@@ -173,7 +173,7 @@ def _column_types() -> str:
 
 def _parameters(params: Iterable[Any]) -> str:
     rows = [[f"`{_label(param)}`", param.help or "", _parameter_default(param)]
-            for param in params if param.name not in _COMPLETION]
+            for param in params if param.name not in _COMPLETION and not getattr(param, "hidden", False)]
     return _table(("argument or option", "what", "default"), rows) if rows else ""
 
 

@@ -14,6 +14,8 @@ from penstock.console.desired import Desired
 from penstock.console.home import ConsoleHome
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import ConsoleError
+from penstock.replication.roster import Roster
+from penstock.replication.views import all_safe
 from penstock.runtime.state_folder import StateFolder
 
 from ..waiting import wait_until
@@ -169,7 +171,22 @@ def test_replicas_on_nodes_of_their_own_outlive_a_node(tmp_path: Path) -> None:
         # From its sibling's checkpoint, on another node, and not from the beginning.
         assert "going on from a sibling's checkpoint" in (
             three.state("stream").replica("1").logs / "replica.log").read_text()
-        master.client.command("stream", "stop")
+        # Another version, put in place on one node after the other.
+        coordinator = open_coordinator(f"sqlite:{home}/spread/stream.sqlite")
+        roster = Roster(coordinator)
+        before_it = {member.run for member in roster.members().values()}
+        (folder / "topology.yaml").write_text(spread.replace("out/", f"{tmp_path}/").replace("500ms", "400ms"))
+        master.client.submit(pack(folder), "topology.yaml", (), True, False, True)
+
+        def is_renewed() -> bool:
+            members = roster.members()
+            new = not before_it & {member.run for member in members.values()}
+            return new and all_safe(("1", "2"), members, roster.told(), 0)
+
+        wait_until(is_renewed, PATIENCE_SECONDS)
+        coordinator.close()
+        wait_until(lambda: not master.client.get("/api/topologies/stream")["busy"], PATIENCE_SECONDS)
+        master.client.command("stream", "kill")
         wait_until(lambda: master.how("stream") == "stopped", PATIENCE_SECONDS)
         ids = sorted(json.loads(row)["id"] for row in rows.read_text().splitlines())
         assert ids == list(range(len(ids)))

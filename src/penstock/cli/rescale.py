@@ -12,7 +12,7 @@ from penstock.cli.busy import busy
 from penstock.cli.console_options import AtOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail
-from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies
+from penstock.cli.state_place import CoordinatorOption, OnlyOption, StateOption, Topologies, replicas_meant
 
 
 def rescale(
@@ -26,6 +26,7 @@ def rescale(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    only: OnlyOption = None,
 ) -> None:
     """Divide what a stateful operator remembers over more or fewer instances, by its keys.
 
@@ -56,7 +57,8 @@ def rescale(
     with busy("rescaling") as at_work:
         if place.states():
             with opened_roster(place.coordinator(topology, coordinator)) as roster:
-                done = Rolling(topology, place, roster, at_work.say).rescale(operator, int(number), settings)
+                rolling = Rolling(topology, place, roster, at_work.say, only=replicas_meant(only))
+                done = rolling.rescale(operator, int(number), settings)
         else:
             done = divide(topology, operator, int(number), settings, at_work.say)
     if as_json:

@@ -11,7 +11,7 @@ from penstock.cli.busy import busy
 from penstock.cli.console_options import AtOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail
-from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies
+from penstock.cli.state_place import CoordinatorOption, OnlyOption, StateOption, Topologies, replicas_meant
 
 
 def restart(
@@ -22,6 +22,7 @@ def restart(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    only: OnlyOption = None,
 ) -> None:
     """Restart the replicas of a running topology one at a time, with the file and the code as they are now.
 
@@ -45,7 +46,8 @@ def restart(
 
     place = ReplicaPlace(StateFolder.of(topology, state))
     with opened_roster(place.coordinator(topology, coordinator)) as roster, busy("restarting") as at_work:
-        done = Rolling(topology, place, roster, at_work.say).restart(default_master())
+        rolling = Rolling(topology, place, roster, at_work.say, only=replicas_meant(only))
+        done = rolling.restart(default_master())
     if as_json:
         typer.echo(json.dumps({"topology": topology.name, "restarted": done}))
     else:

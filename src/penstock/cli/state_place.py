@@ -24,6 +24,9 @@ CoordinatorOption = Annotated[
     str | None,
     typer.Option("--coordinator", metavar="URL", envvar="PENSTOCK_COORDINATOR", help="As for `penstock run`."),
 ]
+OnlyOption = Annotated[
+    str | None, typer.Option("--only", metavar="N,N…", help="Only these replicas: a node's own.", hidden=True)
+]
 Topologies = Annotated[
     Path,
     typer.Argument(
@@ -47,6 +50,11 @@ def settled_state(topology: Topology, state: Path | None) -> StateFolder:
         else:
             time.sleep(_PAUSE_SECONDS)
     return folder
+
+
+def replicas_meant(only: str | None) -> tuple[str, ...]:
+    """The replicas of an `--only`; none: all."""
+    return tuple(only.split(",")) if only else ()
 
 
 def running_topology(topology: Topology, state: Path | None, coordinator: str | None) -> Running:

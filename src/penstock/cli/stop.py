@@ -11,7 +11,14 @@ from penstock.cli.busy import busy
 from penstock.cli.console_options import AtOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail
-from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies, running_topology
+from penstock.cli.state_place import (
+    CoordinatorOption,
+    OnlyOption,
+    StateOption,
+    Topologies,
+    replicas_meant,
+    running_topology,
+)
 
 AsJson = Annotated[bool, typer.Option("--json", help="What was done, as a JSON object.")]
 
@@ -54,6 +61,7 @@ def kill(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    only: OnlyOption = None,
 ) -> None:
     """End a running topology at once, with all its replicas: `kill -9`.
 
@@ -66,7 +74,7 @@ def kill(
     topology = load(file, sets, quiet=True)
     from penstock.control.running import kill as kill_running
 
-    running = running_topology(topology, state, coordinator)
+    running = running_topology(topology, state, coordinator).only(replicas_meant(only))
     kill_running(running)
     typer.echo(json.dumps({"topology": topology.name, "killed": running.processes()}) if as_json
                else f"{topology.name} was killed; `penstock run` goes on after its last epoch")

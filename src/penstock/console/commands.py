@@ -57,8 +57,12 @@ _MAY_HAVE = {
 }
 
 
-NOT_SPREAD = (Verb.KILL, Verb.RESTART, Verb.RESCALE, Verb.RESTORE, Verb.DEAD_LETTERS)
-"""What nobody can do to a topology whose replicas are on several nodes."""
+EVERYWHERE = (Verb.KILL, Verb.RESTART, Verb.RESCALE)
+"""What each node does to its own replicas, where a topology's replicas are on several."""
+
+
+ONE_BY_ONE = (Verb.RESTART, Verb.RESCALE)
+"""What is done to one replica after the other, so that output does not pause."""
 
 
 class Command(BaseModel):
@@ -95,12 +99,12 @@ def new_goal(command: Command, wanted: Wanted) -> Wanted:
         raise CommandRefused(
             f"'{wanted.name}' may not be crashed on purpose: say `chaos: allowed` in its file, and submit it again"
         )
-    if wanted.spread and command.verb in NOT_SPREAD:
+    if wanted.spread and needs_it_stopped(command):
         raise CommandRefused(
-            f"{command.verb} is not possible for '{wanted.name}', whose replicas are on several nodes: stop it, or "
-            "submit it with --replace"
+            f"{command.action or command.verb} is not possible for '{wanted.name}', whose replicas are on several nodes"
         )
-    if command.verb is Verb.RESTART and wanted.replicas < 2:
+    if command.verb is Verb.RESTART and (wanted.replicas < 2 or wanted.spread):
+        # A node whose only replica could not go on has given up, and starts it again.
         return replace(wanted, goal=Goal.RUN, starts=wanted.starts + 1)
     if command.replica is not None and command.replica not in map(str, range(1, wanted.replicas + 1)):
         known = "1" if wanted.replicas == 1 else f"1 to {wanted.replicas}"

@@ -63,9 +63,14 @@ def _replica_words(before: Mapping[str, Any] | None, view: Mapping[str, Any], af
     match view["phase"]:
         case "down" if before["phase"] != "down" and after["how"] == "running":
             who = f"replica {view['name']}" + (f" on {before['host']}" if before.get("host") else "")
-            others = [other for other in after["replicas"] if other["phase"] == "safe"]
-            effect = "the others go on, nothing is late" if others else "output pauses until it is back"
-            yield f"{who} is gone; {effect}", _PLAIN if others else _BAD
+            others = {other["phase"]: other["name"] for other in after["replicas"]}
+            coming = others.get("recovering") or others.get("starting")
+            if "safe" in others:
+                yield f"{who} is gone; the others go on, nothing is late", _PLAIN
+            elif coming:
+                yield f"{who} is gone; output goes on when replica {coming} has caught up", _BAD
+            else:
+                yield f"{who} is gone; output pauses until it is back", _BAD
         case "recovering" if before["phase"] != "recovering":
             yield f"replica {view['name']}{where} is back and {view['behind']:,} epochs behind", _PLAIN
         case "safe" if before["phase"] != "safe":

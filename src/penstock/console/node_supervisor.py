@@ -10,21 +10,31 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Any
 
 from penstock.console.bundle import contents, digest_of, unpack
+from penstock.console.calling import Calling, environment
+from penstock.console.commands import Verb
 from penstock.console.desired import Desired, Wanted
-from penstock.console.home import Begun, ConsoleHome, TopologyPlace
-from penstock.console.nodes import Node, Nodes, Task
-from penstock.console.tending import Act, There, decide, how_it_is
+from penstock.console.home import ConsoleHome
+from penstock.console.node_commands import NodeCommands
+from penstock.console.nodes import Node, Nodes
+from penstock.console.tended import Tended
+from penstock.console.tending import (
+    MOST_FAILURES,
+    Act,
+    There,
+    begun_with,
+    decide,
+    how_it_is,
+    is_another,
+    pause_after,
+)
 from penstock.console.topology_log import last_progress, last_words, shorten
-from penstock.control.share import Share
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import BundleError, ConsoleError, CoordinationError
@@ -33,41 +43,11 @@ from penstock.replication.views import safety_of, views_of
 from penstock.runtime.state_folder import StateFolder
 
 LOOK_SECONDS = 0.5
-SILENT_SECONDS = 5.0
-"""A node that has said nothing for so long is away; what it said is shown as old."""
-_COMMAND_SECONDS = 300.0
 _TROUBLE_SECONDS = 5.0
 _WRONG_TOPOLOGY = 2
-_LAST_WORDS = 100_000
-"""Of what a command has said: rows that were asked for, or an error."""
-_OF_THE_CONSOLE = frozenset({"PENSTOCK_COORDINATOR", "PENSTOCK_TOKEN", "PENSTOCK_HOME", "PENSTOCK_CONSOLE"})
-_AT_ONCE = 4
-"""How many commands are carried out side by side: each is a Python process."""
 
 Fetch = Callable[[str], bytes]
 """The bundle with a digest."""
-
-
-@dataclass
-class _Tended:
-    """A topology of this node."""
-
-    place: TopologyPlace
-    there: There = field(default_factory=There)
-    process: subprocess.Popen[bytes] | None = None
-    """Its supervisor, where this process has started it."""
-    why: str = ""
-    """Why it ended, or does not start."""
-    trouble: str = ""
-    """Why another version was not put in place: the one before goes on."""
-    busy: bool = False
-    """Whether a command for it is being carried out."""
-    refused: str = ""
-    """The digest of a bundle that could not be had."""
-    coordinator: Coordinator | None = None
-    """The topology's own, once it was looked at."""
-    not_before: float = 0.0
-    """When to try again, where the machine did not let it."""
 
 
 class NodeSupervisor:
@@ -77,18 +57,15 @@ class NodeSupervisor:
                  say: Callable[[str], None] = lambda _: None, epoch_logs: str | None = None) -> None:  # fmt: skip
         """`epoch_logs` is the address of the coordinator for all topologies; None: each has a file of its own."""
         self.node = node
-        self._epoch_logs = epoch_logs
+        self._calling = Calling(node.name, home, epoch_logs)
         self._home = home
         self._coordinator = coordinator
         self._desired = Desired(coordinator)
         self._nodes = Nodes(coordinator)
         self._fetch = fetch
         self._say = say
-        self._tended: dict[str, _Tended] = {}
-        self._commands = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-command")
-        self._questions = ThreadPoolExecutor(1, thread_name_prefix="penstock-question")
-        self._taken: set[str] = set()
-        """The tasks that were begun by this process: none is begun twice."""
+        self._tended: dict[str, Tended] = {}
+        self._commands = NodeCommands(node, self._nodes, self._calling)
         self._over = threading.Event()
 
     def join(self) -> None:
@@ -109,8 +86,7 @@ class NodeSupervisor:
                 # Whatever it is, the topologies of this node need somebody who looks after them.
                 self._say(f"node {self.node.name}: {type(error).__name__}: {error}")
             self._over.wait(max(LOOK_SECONDS - (time.monotonic() - began), 0.05))
-        self._commands.shutdown(wait=False, cancel_futures=True)
-        self._questions.shutdown(wait=False, cancel_futures=True)
+        self._commands.close()
         for tended in self._tended.values():
             if tended.coordinator is not None:
                 tended.coordinator.close()
@@ -123,14 +99,17 @@ class NodeSupervisor:
         for path in sorted((self._home.nodes / self.node.name).glob("*/state")):
             if StateFolder(path).running() is not None:
                 name = path.parent.name
-                self._tended[name] = _Tended(self._home.topology(name, self.node.name))
+                self._tended[name] = Tended(self._home.topology(name, self.node.name))
 
     def look(self) -> None:
         """One look at what is wanted and what is there."""
         wanted = {each.name: each for each in self._desired.all() if self.node.name in each.nodes.values()}
         for name in [*self._tended, *(name for name in wanted if name not in self._tended)]:
-            tended = self._tended.setdefault(name, _Tended(self._home.topology(name, self.node.name)))
-            self._see(tended)
+            self._see(self._tended.setdefault(name, Tended(self._home.topology(name, self.node.name))))
+        # Before what is wanted: whoever is to be killed is not asked to end first.
+        for task in self._nodes.tasks(self.node.name):
+            self._commands.take(task, wanted.get(task.topology), self._tended.get(task.topology))
+        for name, tended in list(self._tended.items()):
             if name not in wanted:
                 self._let_go(name, tended)
                 continue
@@ -144,8 +123,6 @@ class NodeSupervisor:
                 tended.why = f"node {self.node.name}: {said}"
                 tended.not_before = time.monotonic() + _TROUBLE_SECONDS
             self._report(wanted[name], tended)
-        for task in self._nodes.tasks(self.node.name):
-            self._take(task, wanted.get(task.topology))
 
     def _join_again(self) -> None:
         # Its session was lost: frozen, or cut off from the coordinator. What it tends has gone on meanwhile.
@@ -154,7 +131,7 @@ class NodeSupervisor:
 
     # -- seeing ---------------------------------------------------------------------------------
 
-    def _see(self, tended: _Tended) -> None:
+    def _see(self, tended: Tended) -> None:
         place, there = tended.place, tended.there
         shorten(place.log)
         if tended.process is not None and tended.process.poll() is not None:
@@ -165,7 +142,7 @@ class NodeSupervisor:
         tended.there = replace(there, begun=place.begun(), alive=alive, epoch=committed.epoch, ended=committed.ended,
                                failures=failures, stopping=there.stopping and alive)  # fmt: skip
 
-    def _ended(self, tended: _Tended, there: There) -> There:
+    def _ended(self, tended: Tended, there: There) -> There:
         assert tended.process is not None
         code, tended.process = tended.process.returncode, None
         if code == 0 or there.stopping:
@@ -176,7 +153,7 @@ class NodeSupervisor:
         failures = there.failures + (0 if killed else 1)
         return replace(there, failures=failures, failed_at=time.monotonic(), refused=code == _WRONG_TOPOLOGY)
 
-    def _report(self, wanted: Wanted, tended: _Tended) -> None:
+    def _report(self, wanted: Wanted, tended: Tended) -> None:
         there = tended.there
         how = how_it_is(wanted, there)
         seen: dict[str, Any] = {"how": how, "why": tended.why if how in ("failed", "starting") else tended.trouble,
@@ -194,61 +171,87 @@ class NodeSupervisor:
 
     # -- acting ---------------------------------------------------------------------------------
 
-    def _tend(self, wanted: Wanted, tended: _Tended) -> None:
-        if tended.busy or time.monotonic() < tended.not_before:
+    def _tend(self, wanted: Wanted, tended: Tended) -> None:
+        if tended.busy:
+            if not wanted.goal.runs:
+                # It would wait for replicas that are about to end.
+                tended.give_up_rolling()
             return
-        match decide(wanted, tended.there, time.monotonic(), self._here(wanted)):
+        if wanted.goal.runs and time.monotonic() < tended.not_before:
+            return
+        self._note_starts(wanted, tended)
+        match decide(wanted, tended.there, time.monotonic(), self._calling.here(wanted)):
             case Act.REHOME:
-                self._say(f"{wanted.name}: watches replicas {', '.join(self._here(wanted))} from now on")
+                self._say(f"{wanted.name}: watches replicas {', '.join(self._calling.here(wanted))} from now on")
                 self._unwatch(tended)
-            case Act.START:
+            case Act.START if not self._ends_leftovers(wanted, tended):
                 self._start(wanted, tended)
-            case Act.RENEW if self._unpacked(wanted, tended):
-                self._begun(wanted, tended)
-                if wanted.replicas > 1:
-                    self._say(f"{wanted.name}: another version is put in place, one replica after the other")
-                    self._in_background(tended, lambda: self._renew(wanted, tended))
-                else:
-                    self._stop(wanted.name, tended)
+            case Act.RENEW if tended.failed_renewals.get(wanted.digest, 0) < MOST_FAILURES:
+                if self._unpacked(wanted, tended):
+                    self._put_in_place(wanted, tended)
             case Act.STOP:
                 self._stop(wanted.name, tended)
             case _:
                 pass
 
-    def _here(self, wanted: Wanted) -> tuple[str, ...]:
-        """The replicas that are this node's, where each has a node of its own."""
-        return wanted.on(self.node.name) if wanted.spread else ()
-
-    def _unwatch(self, tended: _Tended) -> None:
+    def _unwatch(self, tended: Tended) -> None:
         """End who watches the replicas, at once: they go on, and the next one finds them."""
         process = tended.place.state.running()
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
 
-    def _renew(self, wanted: Wanted, tended: _Tended) -> None:
-        done, said = self._command(wanted, tended, "restart", ())
-        again = f"`penstock restart {wanted.name}` tries again"
-        tended.trouble = "" if done else f"version {wanted.digest[:12]} was not put in place ({again}): {said}"
-        if not done:
-            self._say(f"{wanted.name}: {tended.trouble}")
+    def _note_starts(self, wanted: Wanted, tended: Tended) -> None:
+        """A start that was wanted of one that runs is done with: it is not started again when it ends."""
+        begun = tended.there.begun
+        if tended.there.alive and begun.starts != wanted.starts:
+            tended.place.note(replace(begun, starts=wanted.starts))
 
-    def _start(self, wanted: Wanted, tended: _Tended) -> None:
+    def _ends_leftovers(self, wanted: Wanted, tended: Tended) -> bool:
+        """Whether replicas of another version, which nobody watches, still run here; they are told to end."""
+        if not is_another(wanted, tended.there.begun):
+            return False
+        left = [process for state in tended.place.state.replicas().values() if (process := state.running()) is not None]
+        for process in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
+        return bool(left)
+
+    def _put_in_place(self, wanted: Wanted, tended: Tended) -> None:
+        """Another version, in place of the one that runs."""
+        if wanted.replicas == 1:
+            self._begun(wanted, tended)
+            self._stop(wanted.name, tended)
+            return
+        self._say(f"{wanted.name}: another version is put in place, one replica after the other")
+        self._commands.in_background(tended, Verb.RESTART, lambda: self._renew(wanted, tended))
+
+    def _renew(self, wanted: Wanted, tended: Tended) -> None:
+        done, said = self._commands.carry_out(wanted, tended, Verb.RESTART, ())
+        if done:
+            return
+        again = f"`penstock restart {wanted.name}` tries again"
+        tended.trouble = f"version {wanted.digest[:12]} was not put in place ({again}): {said}"
+        tended.failed_renewals[wanted.digest] = failures = tended.failed_renewals.get(wanted.digest, 0) + 1
+        tended.not_before = time.monotonic() + pause_after(failures) + _TROUBLE_SECONDS
+        self._say(f"{wanted.name}: {tended.trouble}")
+
+    def _start(self, wanted: Wanted, tended: Tended) -> None:
         if not self._unpacked(wanted, tended):
             return
         anew = wanted.fresh > tended.there.begun.fresh
         self._begun(wanted, tended)
-        command = [*self._penstock("run", wanted, tended.place), "--supervised", "--json",
-                   *(["--fresh"] if anew else []), *self._share(wanted)]  # fmt: skip
+        command = [*self._calling.line("run", wanted, tended.place), "--supervised", "--json",
+                   *(["--fresh"] if anew else []), *self._calling.share(wanted)]  # fmt: skip
         tended.place.path.mkdir(parents=True, exist_ok=True)
         with tended.place.log.open("ab") as log:
             # A session of its own: it outlives this supervisor.
-            tended.process = subprocess.Popen(command, cwd=tended.place.work, env=_environment(), stdout=log,
+            tended.process = subprocess.Popen(command, cwd=tended.place.work, env=environment(wanted), stdout=log,
                                               stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
         tended.there = replace(tended.there, alive=True, stopping=False)
         self._say(f"{wanted.name}: started, process {tended.process.pid}")
 
-    def _unpacked(self, wanted: Wanted, tended: _Tended) -> bool:
+    def _unpacked(self, wanted: Wanted, tended: Tended) -> bool:
         """Have the wanted version's files in the working folder; False when they cannot be had."""
         if tended.there.begun.digest == wanted.digest and (tended.place.work / wanted.file).exists():
             return True
@@ -267,14 +270,14 @@ class NodeSupervisor:
             return False
         return True
 
-    def _begun(self, wanted: Wanted, tended: _Tended) -> None:
-        begun = Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh, self._here(wanted), wanted.starts)
+    def _begun(self, wanted: Wanted, tended: Tended) -> None:
+        begun = begun_with(wanted, self._calling.here(wanted))
         tended.place.note(begun)
         # Another version is another chance.
         tended.there = replace(tended.there, begun=begun, failures=0, refused=False)
-        tended.why = ""
+        tended.why = tended.trouble = ""
 
-    def _stop(self, name: str, tended: _Tended) -> None:
+    def _stop(self, name: str, tended: Tended) -> None:
         process = tended.place.state.running()
         if process is None and tended.process is not None:
             process = tended.process.pid
@@ -284,7 +287,7 @@ class NodeSupervisor:
                 os.kill(process, signal.SIGTERM)
         tended.there = replace(tended.there, stopping=True)
 
-    def _let_go(self, name: str, tended: _Tended) -> None:
+    def _let_go(self, name: str, tended: Tended) -> None:
         """It is not wanted here any more."""
         if tended.there.alive:
             if not tended.there.stopping:
@@ -294,121 +297,8 @@ class NodeSupervisor:
             tended.coordinator.close()
         del self._tended[name]
 
-    # -- commands -------------------------------------------------------------------------------
-
-    def _take(self, task: Task, wanted: Wanted | None) -> None:
-        tended = self._tended.get(task.topology)
-        if task.id in self._taken:
-            return
-        if not self._nodes.begin(task, self.node.run):
-            self._nodes.finish(task, False, "the supervisor that had begun it is gone: look whether it was done")
-            return
-        if wanted is None or tended is None:
-            self._nodes.finish(task, False, f"topology '{task.topology}' does not run on node '{self.node.name}'")
-            return
-        words = [str(word) for word in task.arguments.get("words", ())]
-
-        def carry_out() -> None:
-            try:
-                done, said = self._command(wanted, tended, task.verb, words)
-            except Exception as error:
-                done, said = False, f"{type(error).__name__}: {error}"
-            self._finish(task, done, said)
-
-        if task.verb == "state" or "--json" in words:
-            # It changes nothing: what the topology needs is not put off for it.
-            self._taken.add(task.id)
-            self._questions.submit(carry_out)
-        elif not tended.busy:
-            self._taken.add(task.id)
-            self._in_background(tended, carry_out)
-
-    def _finish(self, task: Task, done: bool, said: str) -> None:
-        """Tell how it went; while the coordinator is away, again and again: it is not done a second time."""
-        while not self._over.is_set():
-            with contextlib.suppress(CoordinationError):
-                self._nodes.finish(task, done, said)
-                return
-            self._over.wait(LOOK_SECONDS)
-
-    def _in_background(self, tended: _Tended, work: Callable[[], object]) -> None:
-        tended.busy = True
-
-        def run() -> None:
-            try:
-                with contextlib.suppress(CoordinationError):
-                    work()
-            finally:
-                tended.busy = False
-
-        self._commands.submit(run)
-
-    def _command(self, wanted: Wanted, tended: _Tended, verb: str, words: Sequence[str]) -> tuple[bool, str]:
-        """Give a `penstock` command for a topology of this node; whether it was done, and what it said."""
-        if verb == "restore":
-            # The only one with something before the file: which of the checkpoints in the state's folder.
-            name, *words = words
-            command = self._penstock(verb, wanted, tended.place, str(tended.place.state.snapshots / name))
-        else:
-            command = self._penstock(verb, wanted, tended.place)
-        command += words
-        try:
-            done = subprocess.run(command, cwd=tended.place.work, env=_environment(), stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, errors="replace", timeout=_COMMAND_SECONDS,
-                                  check=False)  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return False, f"it was not done within {_COMMAND_SECONDS:.0f} s"
-        said = (done.stdout if done.returncode == 0 else done.stderr or done.stdout).strip()
-        for item in wanted.sets:
-            # The values of `--set` may be passwords.
-            said = said.replace(item, f"{item.partition('=')[0]}=…")
-        # Whole lines: they may be JSON.
-        return done.returncode == 0, said if len(said) <= _LAST_WORDS else said[-_LAST_WORDS:].partition("\n")[2]
-
-    def _penstock(self, verb: str, wanted: Wanted, place: TopologyPlace, *before: str) -> list[str]:
-        sets = [part for item in wanted.sets for part in ("--set", item)]
-        shared = self._shared_log(wanted)
-        logs = [] if shared is None else ["--coordinator", shared]
-        return [sys.executable, "-m", "penstock", verb, *before, str(place.work / wanted.file), *sets, *logs,
-                "--state", str(place.state.path)]  # fmt: skip
-
-    def _share(self, wanted: Wanted) -> list[str]:
-        if not wanted.spread:
-            return []
-        return ["--share", str(Share(self._here(wanted), wanted.fresh)), "--nodes", str(self._home.nodes)]
-
-    def _shared_log(self, wanted: Wanted) -> str | None:
-        """The coordinator of a topology, where it is not a file of its own among its state."""
-        if self._epoch_logs is None and wanted.spread:
-            # On one machine: the nodes have one home.
-            return f"sqlite:{self._home.path / 'spread' / wanted.name}.sqlite"
-        return self._epoch_logs
-
-    def _roster(self, wanted: Wanted, tended: _Tended) -> Roster:
+    def _roster(self, wanted: Wanted, tended: Tended) -> Roster:
         if tended.coordinator is None:
-            topology = tended.place.state.coordinator_of(wanted.name, self._shared_log(wanted))
+            topology = tended.place.state.coordinator_of(wanted.name, self._calling.shared_log(wanted))
             tended.coordinator = open_coordinator(topology)
         return Roster(tended.coordinator)
-
-
-def _environment() -> dict[str, str]:
-    """As ours, but for what means something else to a topology."""
-    return {name: value for name, value in os.environ.items() if name not in _OF_THE_CONSOLE}
-
-
-_RANK = ("running", "stopping", "starting", "failed", "stopped", "ended")
-"""Of a topology that is on several nodes, how it is: as the first of these that any node says."""
-
-
-def merged(told: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """What all nodes see of one topology, as one: of what was said lately, the newest look at each replica."""
-    newest = max((seen["at"] for seen in told.values()), default=None)
-    if newest is None:
-        return None
-    recent = sorted((seen for seen in told.values() if newest - seen["at"] <= SILENT_SECONDS),
-                    key=lambda seen: float(seen["at"]))  # fmt: skip
-    views = {view["name"]: view for seen in recent for view in seen["replicas"]}
-    furthest = max(recent, key=lambda seen: int((seen["progress"] or {}).get("epoch", 0)))
-    first = min(reversed(recent), key=lambda seen: _RANK.index(seen["how"]) if seen["how"] in _RANK else len(_RANK))
-    replicas = [views[name] for name in sorted(views)]
-    return {**first, "at": newest, "progress": furthest["progress"], "replicas": replicas}

@@ -15,13 +15,14 @@ from typing import Any
 
 from penstock.console.audit import Audit
 from penstock.console.bundle import contents, digest_of, unpack
-from penstock.console.commands import Command, Verb, needs_it_stopped, new_goal, words_for
+from penstock.console.commands import EVERYWHERE, Command, Verb, needs_it_stopped, new_goal, words_for
 from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.events import Event
 from penstock.console.home import ConsoleHome
 from penstock.console.inspection import inspect
 from penstock.console.master import Master
-from penstock.console.nodes import RESULTS_KEPT_SECONDS, Nodes, Task
+from penstock.console.nodes import RESULTS_KEPT_SECONDS, Nodes, Result, Task
+from penstock.console.tending import How
 from penstock.console.tokens import Person
 from penstock.console.watching import Watched
 from penstock.coordination.base import Coordinator
@@ -31,6 +32,8 @@ _GRAPHS = "console/graphs/"
 _COMMANDS = "console/commands/"
 _ANSWER_SECONDS = 30.0
 _LOOK_SECONDS = 0.1
+_PENDING = "it is being done; look at its events"
+_RUNNING = (How.RUNNING, How.STARTING, How.STOPPING)
 _ASKED_AT_ONCE = 4
 _POINTS_SHOWN = 240
 """Two minutes of figures: each look sends them to every page."""
@@ -147,6 +150,8 @@ class Service:
                 self._home.keep_bundle(digest, packed)
             except OSError as error:
                 raise CommandRefused(f"its files cannot be kept here: {error.strerror}") from error
+            if spread and found.replicas < 2:
+                raise CommandRefused("--spread is for replicas, and this topology has one: say replicas: 2")
             if spread and found.private:
                 raise CommandRefused(
                     "with --spread all replicas must write to the same place, and these are in a folder of each node: "
@@ -158,7 +163,12 @@ class Service:
                 raise CommandRefused(f"'{found.name}' was submitted {'with' if there.spread else 'without'} --spread: "
                                      "remove it first, to have it otherwise")  # fmt: skip
             watched = self.master.watching.get(found.name)
-            ended = spread and watched is not None and (watched.seen or {}).get("how") == "ended"
+            how = "" if watched is None or watched.away else (watched.seen or {}).get("how")
+            if there is not None and replace_it and there.replicas != found.replicas and how in _RUNNING:
+                # Who watches its replicas has their number from its start.
+                raise CommandRefused(f"'{found.name}' is {how} with replicas: {there.replicas}, and this version says "
+                                     f"{found.replicas}: stop it first")  # fmt: skip
+            ended = spread and how == How.ENDED
             if there is not None and replace_it:
                 wanted = self._desired.change(found.name, lambda now: replace(
                     now, digest=digest, file=file, sets=tuple(sets), replicas=found.replicas, chaos=found.chaos,
@@ -204,7 +214,7 @@ class Service:
 
         def do() -> dict[str, Any]:
             watched = self._watched(name)
-            if watched.seen is not None and watched.seen["how"] in ("running", "starting", "stopping"):
+            if watched.seen is not None and watched.seen["how"] in _RUNNING:
                 raise CommandRefused(f"'{name}' is {watched.seen['how']}: stop it first")
             self._desired.remove(name)
             self._nodes.forget(name)
@@ -227,7 +237,7 @@ class Service:
             deadline = time.monotonic() + _ANSWER_SECONDS
             while time.monotonic() < deadline:
                 seen = self._watched(name).seen
-                if seen is None or seen["how"] not in ("running", "starting", "stopping"):
+                if seen is None or seen["how"] not in _RUNNING:
                     break
                 time.sleep(_LOOK_SECONDS)
             yield
@@ -247,32 +257,64 @@ class Service:
         if words is None:
             return {"done": True, "said": "it stops after its epoch" if wanted.goal is Goal.STOP else "it starts"}
         if command.verb is Verb.CRASH:
+            self._homes(wanted)
             wounded = [command.replica] if command.replica else list(wanted.nodes)
             answers = [self._given(wanted, command.verb, ["--replica", name], wanted.nodes.get(name))
                        for name in wounded]  # fmt: skip
             return {**answers[-1], "said": "\n".join(answer["said"] for answer in answers)}
+        if command.verb in EVERYWHERE:
+            return self._given_everywhere(wanted, command.verb, words)
         return self._given(wanted, command.verb, words)
+
+    def _given_everywhere(self, wanted: Wanted, verb: Verb, words: Sequence[str]) -> dict[str, Any]:
+        """Each node does it to its own replicas; where it is one after the other, they see to that among themselves.
+
+        A node that is away is killed already, and hinders everything else.
+        """
+        alive = self._nodes.alive()
+        homes = self._homes(wanted)
+        said = {home: "it is away" for home in homes if verb is Verb.KILL and home not in alive}
+        tasks = [self._task(wanted, verb, words, home) for home in homes if home not in said]
+        for task in tasks:
+            self._nodes.give(task)
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        results = {task.node: self._result(task, deadline) for task in tasks}
+        said |= {home: _PENDING if result is None else result.said for home, result in results.items()}
+        lines = "\n".join(f"node {home}: {said[home]}" for home in homes)
+        if any(result is not None and not result.done for result in results.values()):
+            raise CommandRefused(lines)
+        return {"done": None not in results.values(), "said": lines}
+
+    def _homes(self, wanted: Wanted) -> list[str]:
+        """The nodes of a topology; raises CommandRefused where it has none."""
+        if not wanted.nodes:
+            raise CommandRefused(f"'{wanted.name}' has no node yet: start one with `penstock supervisor --join …`")
+        return sorted(set(wanted.nodes.values()))
 
     def _given(self, wanted: Wanted, verb: str, words: Sequence[str], node: str | None = None) -> dict[str, Any]:
         """Have a node of the topology do it, and wait for its answer for a while."""
         alive = self._nodes.alive()
-        homes = sorted(set(wanted.nodes.values()), key=lambda home: (home not in alive, home))
-        if not homes:
-            raise CommandRefused(f"'{wanted.name}' has no node yet: start one with `penstock supervisor --join …`")
-        home = node or homes[0]
-        if home not in alive:
-            raise CommandRefused(f"the node '{home}' of '{wanted.name}' is away: nobody there can do it now")
-        task = Task(f"{time.time():017.6f}-{uuid.uuid4().hex[:8]}", home, verb, wanted.name, {"words": list(words)})
+        homes = sorted(self._homes(wanted), key=lambda home: home not in alive)
+        task = self._task(wanted, verb, words, node or homes[0])
         self._nodes.give(task)
-        deadline = time.monotonic() + _ANSWER_SECONDS
-        while time.monotonic() < deadline:
-            result = self._nodes.result(task.id)
-            if result is not None:
-                if not result.done:
-                    raise CommandRefused(result.said)
-                return {"done": True, "said": result.said, "task": task.id}
+        result = self._result(task, time.monotonic() + _ANSWER_SECONDS)
+        if result is None:
+            return {"done": False, "said": _PENDING, "task": task.id, "node": task.node}
+        if not result.done:
+            raise CommandRefused(result.said)
+        return {"done": True, "said": result.said, "task": task.id}
+
+    def _task(self, wanted: Wanted, verb: str, words: Sequence[str], home: str) -> Task:
+        """What a node is to do; raises CommandRefused where it is away."""
+        if home not in self._nodes.alive():
+            raise CommandRefused(f"the node '{home}' of '{wanted.name}' is away: nobody there can do it now")
+        return Task(f"{time.time():017.6f}-{uuid.uuid4().hex[:8]}", home, verb, wanted.name, {"words": list(words)})
+
+    def _result(self, task: Task, deadline: float) -> Result | None:
+        """What a node says to a task; None where it does not do so in time."""
+        while (result := self._nodes.result(task.id)) is None and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
-        return {"done": False, "said": "it is being done; look at its events", "task": task.id, "node": home}
+        return result
 
     def _once(self, key: str | None, what: str, name: str, details: dict[str, Any], who: Person, address: str,
               do: Callable[[], dict[str, Any]]) -> dict[str, Any]:  # fmt: skip

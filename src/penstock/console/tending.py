@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from penstock.console.desired import Wanted
@@ -61,9 +61,9 @@ def decide(wanted: Wanted, there: There, now: float, here: tuple[str, ...] = ())
     if there.alive:
         if there.stopping:
             return Act.NOTHING
-        anew = wanted.fresh > there.begun.fresh
-        if anew or (another and wanted.spread):
-            # Nobody goes round from node to node: they end, and start with what is new.
+        begun = there.begun
+        if wanted.fresh > begun.fresh or (wanted.file, wanted.sets) != (begun.file, begun.sets):
+            # Who watches the replicas starts them with what it was started with itself.
             return Act.STOP
         return Act.RENEW if another else Act.NOTHING if there.begun.here == here else Act.REHOME
     if another or wanted.starts > there.begun.starts:
@@ -75,7 +75,12 @@ def decide(wanted: Wanted, there: There, now: float, here: tuple[str, ...] = ())
 
 def is_another(wanted: Wanted, begun: Begun) -> bool:
     """Whether something else is wanted than what was started."""
-    return Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh, begun.here, begun.starts) != begun
+    return replace(begun_with(wanted, begun.here), starts=begun.starts) != begun
+
+
+def begun_with(wanted: Wanted, here: tuple[str, ...]) -> Begun:
+    """What is noted when it is started on a node, or another version is put in place there."""
+    return Begun(wanted.digest, wanted.file, wanted.sets, wanted.fresh, here, wanted.starts)
 
 
 def has_failed(there: There) -> bool:

@@ -14,8 +14,8 @@ from typing import Any
 
 from penstock.console.desired import Desired, Wanted
 from penstock.console.events import Event, events_between
-from penstock.console.node_supervisor import SILENT_SECONDS, merged
 from penstock.console.nodes import Node, Nodes
+from penstock.console.seen import SILENT_SECONDS, merged
 from penstock.coordination.base import Coordinator
 from penstock.errors import CoordinationError
 

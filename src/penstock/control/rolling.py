@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from penstock.control.replica_process import ReplicaProcess
@@ -16,10 +18,12 @@ from penstock.runtime.compatibility import checked_shape
 from penstock.runtime.division import Rescaled
 from penstock.runtime.rescale import rescale
 from penstock.runtime.run_settings import RunSettings
+from penstock.runtime.state_folder import StateFolder
 from penstock.spark.session import cores_of
 from penstock.topology.model import Topology
 
 _LOOK_SECONDS = 0.1
+_WATCHER_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Rolling:
     roster: Roster
     say: Callable[[str], None] = lambda _: None
     patience: float = START_PATIENCE_SECONDS
+    only: Sequence[str] = ()
+    """The replicas to change, where other nodes look after the rest; none: all."""
 
     def restart(self, master: str) -> list[str]:
         """End each replica after its epoch, and have it started anew, with the file and the code as they are now.
@@ -38,22 +44,28 @@ class Rolling:
         Raises TopologyError, before anything is touched, when what replicas remember does not fit the topology any
         more; and CoordinationError when a replica does not come up again: then the others go on as they were.
         """
-        self._refuse_unwatched()
-        for state in self.place.states().values():
+        self._await_watcher()
+        for state in self._states().values():
             checked_shape(self.topology, state, cores_of(master))
-        self.roster.open_to_new_version()
-        names = self._names()
-        for name in names:
-            self._restart(name)
+        names = list(self.only) or self._names()
+        with self._turn() as mine:
+            self.roster.open_to_new_version()
+            for name in names:
+                self._restart(name, mine)
         return names
 
     def rescale(self, operator: str, instances: int, settings: RunSettings) -> Rescaled:
         """Divide the state of each replica anew, whether it runs or not."""
+        with self._turn() as mine:
+            return self._rescale(operator, instances, settings, mine)
+
+    def _rescale(self, operator: str, instances: int, settings: RunSettings, mine: str) -> Rescaled:
         done: Rescaled | None = None
-        for name, state in self.place.states().items():
+        for name, state in self._states().items():
             running = state.running() is not None
             if running:
                 self._await_safety("before anything is done to it", self._epoch())
+            self._require_turn(mine)
             self.say(f"replica {name}")
             done = rescale(self.topology, operator, instances, replace(settings, state=state.path), self.say)
             if running:
@@ -62,18 +74,48 @@ class Rolling:
             raise CoordinationError(f"'{self.topology.name}' has no state in {self.place.home.path} yet: run it first")
         return done
 
-    def _restart(self, name: str) -> None:
+    @contextmanager
+    def _turn(self) -> Iterator[str]:
+        """While nobody else changes replicas of the topology; whoever is at it is waited for."""
+        mine = uuid.uuid4().hex
+        # Each replica is waited for twice: before it is touched, and after.
+        deadline = time.monotonic() + 2 * self.patience * self.topology.replicas
+        while not self.roster.take_turn(mine):
+            if time.monotonic() > deadline:
+                raise CoordinationError(f"another command is changing the replicas of '{self.topology.name}', and does "
+                                        "not end: see `penstock status`")  # fmt: skip
+            time.sleep(_LOOK_SECONDS)
+        try:
+            yield mine
+        finally:
+            with suppress(CoordinationError):
+                self.roster.end_turn(mine)
+
+    def _require_turn(self, mine: str) -> None:
+        if not self.roster.take_turn(mine):
+            raise CoordinationError(f"this command gave no sign of life for too long, and another one changes the "
+                                    f"replicas of '{self.topology.name}' now: give it again")  # fmt: skip
+
+    def _states(self) -> dict[str, StateFolder]:
+        """What the replicas have that are to be changed."""
+        states = self.place.states()
+        return {name: state for name, state in states.items() if not self.only or name in self.only}
+
+    def _restart(self, name: str, mine: str) -> None:
         self.say(f"replica {name}: waiting until all are safe")
-        member = self.roster.members().get(name)
-        if member is not None:
+        if name in self.roster.members():
             self._await_safety(f"before replica {name} is restarted", 0)
+        member, said = self.roster.members().get(name), self.roster.told().get(name)
+        self._require_turn(mine)
+        if member is not None:
             process = ReplicaProcess.found(member)
             if not process.is_here:
                 raise CoordinationError(f"replica {name} runs on {member.host}: give the command there")
             self.say(f"replica {name}: ending after its epoch")
             process.stop()
+        before = member.run if member is not None else said.run if said is not None else None
         reached = self._epoch()
-        self._await(lambda: self._came_up(name, None if member is None else member.run, reached), name)
+        self._await(lambda: self._came_up(name, before, reached), name)
 
     def _came_up(self, name: str, before: str | None, reached: int) -> bool:
         members, told = self.roster.members(), self.roster.told()
@@ -86,10 +128,15 @@ class Rolling:
         new = name in members and members[name].run != before
         return new and all_safe(self._names(), members, told, reached)
 
-    def _refuse_unwatched(self) -> None:
+    def _await_watcher(self) -> None:
+        """Whoever watches the replicas may just be starting; raises CoordinationError where nobody does."""
         if not self.roster.members():
             raise CoordinationError(f"no replica of '{self.topology.name}' is running: `penstock run` starts them")
-        if self.place.home.running() is None:
+        deadline = time.monotonic() + min(self.patience, _WATCHER_SECONDS)
+        while self.place.home.running() is None:
+            if time.monotonic() < deadline:
+                time.sleep(_LOOK_SECONDS)
+                continue
             raise CoordinationError(
                 f"nobody watches the replicas of '{self.topology.name}', and who is ended would not be started again: "
                 "give `penstock run` once more, and it finds them"

@@ -6,9 +6,9 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import CoordinationError
@@ -37,6 +37,11 @@ class Running:
         """Those on this machine: the holder first, which would replace a replica that ends."""
         here = [member.process for member in self.replicas.values() if member.host == socket.gethostname()]
         return [*([] if self.holder is None else [self.holder]), *(each for each in here if each != self.holder)]
+
+    def only(self, names: Sequence[str]) -> Running:
+        """Without the replicas that are not named; with no names, as it is."""
+        chosen = {name: member for name, member in self.replicas.items() if not names or name in names}
+        return replace(self, replicas=chosen)
 
     def elsewhere(self) -> list[Member]:
         return [member for member in self.replicas.values() if member.host != socket.gethostname()]

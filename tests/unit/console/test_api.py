@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,43 @@ def test_a_node_does_it_and_its_answer_is_told(console: RunningConsole, packed: 
 
     threading.Thread(target=lambda: wait_until(do_it)).start()
     assert console.client.command("count", "interval", interval="2s")["said"] == "an epoch every 2 s"
+
+
+def test_where_replicas_have_nodes_of_their_own_each_node_does_it_to_its_own(
+    console: RunningConsole, packed: bytes
+) -> None:
+    submit(console, packed)
+    Desired(console.coordinator).change("count", lambda now: replace(now, replicas=2, spread=True))
+    for name in ("a", "b"):
+        console.node(name)
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and len(wanted.nodes) == 2)
+    given = []
+
+    def do_it() -> bool:
+        for name in ("a", "b"):
+            for task in console.nodes.tasks(name):
+                given.append((name, task.verb))
+                console.nodes.finish(task, True, "done")
+        return len(given) == 4
+
+    doing = threading.Thread(target=lambda: wait_until(do_it))
+    doing.start()
+    assert console.client.command("count", "restart")["said"] == "node a: done\nnode b: done"
+    console.client.command("count", "kill")
+    doing.join()
+    assert sorted(given) == [("a", "kill"), ("a", "restart"), ("b", "kill"), ("b", "restart")]
+    with pytest.raises(ConsoleError, match="restore is not possible for 'count'"):
+        console.client.command("count", "restore", name="old")
+
+
+def test_another_number_of_replicas_is_for_one_that_does_not_run(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    Desired(console.coordinator).change("count", lambda now: replace(now, replicas=2))
+    console.see("count", how="running")
+    with pytest.raises(ConsoleError, match="running with replicas: 2, and this version says 1: stop it first"):
+        submit(console, packed, replace=True)
+    console.see("count", how="stopped")
+    submit(console, packed, replace=True)
 
 
 def test_what_a_topology_says_of_itself_is_passed_on(console: RunningConsole, packed: bytes) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from penstock.console.bundle import contents, digest_of, pack
+from penstock.console.calling import Calling
 from penstock.console.desired import Desired, Goal, Wanted
-from penstock.console.home import ConsoleHome
+from penstock.console.home import Begun, ConsoleHome
+from penstock.console.node_commands import NodeCommands
 from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.nodes import Node, Nodes, Task
+from penstock.console.tended import Tended
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.errors import CoordinationError
+from penstock.runtime.state_folder import StateFolder
 
 from ...waiting import wait_until
 
@@ -52,7 +60,7 @@ def test_a_command_is_carried_out_once_although_its_end_could_not_be_told(
     done: list[str] = []
     away = [True]
 
-    def carry_out(self: NodeSupervisor, wanted: Wanted, tended: object, verb: str, words: object) -> tuple[bool, str]:
+    def carry_out(self: NodeCommands, wanted: Wanted, tended: object, verb: str, words: object) -> tuple[bool, str]:
         done.append(verb)
         return True, "done"
 
@@ -63,7 +71,7 @@ def test_a_command_is_carried_out_once_although_its_end_could_not_be_told(
         told(self, task, ended, said)
 
     told = Nodes.finish
-    monkeypatch.setattr(NodeSupervisor, "_command", carry_out)
+    monkeypatch.setattr(NodeCommands, "carry_out", carry_out)
     monkeypatch.setattr(Nodes, "finish", finish)
     nodes.give(Task("1", "n", "crash", "t"))
     wait_until(lambda: node.look() or nodes.result("1") is not None)
@@ -76,13 +84,13 @@ def test_questions_do_not_put_off_what_a_topology_needs(tmp_path: Path, monkeypa
     node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
     asked, go_on = threading.Event(), threading.Event()
 
-    def carry_out(self: NodeSupervisor, wanted: Wanted, tended: object, verb: str, words: object) -> tuple[bool, str]:
+    def carry_out(self: NodeCommands, wanted: Wanted, tended: object, verb: str, words: object) -> tuple[bool, str]:
         if verb == "state":
             asked.set()
             go_on.wait()
         return True, verb
 
-    monkeypatch.setattr(NodeSupervisor, "_command", carry_out)
+    monkeypatch.setattr(NodeCommands, "carry_out", carry_out)
     nodes.give(Task("1", "n", "state", "t", {"words": ["--json"]}))
     node.look()
     asked.wait()
@@ -92,3 +100,80 @@ def test_questions_do_not_put_off_what_a_topology_needs(tmp_path: Path, monkeypa
     assert nodes.result("1") is None
     go_on.set()
     wait_until(lambda: nodes.result("1") is not None)
+
+
+SLEEPING = (sys.executable, "-c", "import time; time.sleep(600)")
+
+
+@pytest.fixture
+def watcher(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
+    """Whoever watches the replicas of a topology that runs."""
+    process = subprocess.Popen(SLEEPING)
+    monkeypatch.setattr(StateFolder, "running", lambda _: process.pid)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def renewing(tmp_path: Path, coordinator: MemoryCoordinator) -> NodeSupervisor:
+    """A node with two replicas of an old version, where another one is wanted."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/topology.yaml").write_text("topology: t\n")
+    packed = pack(tmp_path / "own")
+    digest, home = digest_of(contents(packed)), ConsoleHome(tmp_path / "home")
+    Desired(coordinator).add(Wanted("t", digest, "topology.yaml", replicas=2, nodes={"1": "n", "2": "n"}))
+    home.topology("t", "n").work.mkdir(parents=True)
+    home.topology("t", "n").note(Begun("old", "topology.yaml"))
+    return NodeSupervisor(Node("n", "here", 1, "0"), home, coordinator, lambda _: packed)
+
+
+def test_a_version_that_was_not_put_in_place_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watcher: subprocess.Popen[bytes]
+) -> None:
+    node = renewing(tmp_path, MemoryCoordinator())
+    outcomes = [(False, "replica 2 does not come up"), (True, "all are safe")]
+
+    def called(
+        self: NodeCommands, command: Sequence[str], tended: Tended, verb: str, variables: Mapping[str, str]
+    ) -> tuple[bool, str]:
+        assert (verb, command[3]) == ("restart", "restart")
+        return outcomes.pop(0)
+
+    monkeypatch.setattr(NodeCommands, "_called", called)
+    node.look()
+    tended = node._tended["t"]
+    wait_until(lambda: not tended.busy)
+    assert tended.place.begun().digest == "old"
+    assert "does not come up" in tended.trouble
+    # Not at once.
+    node.look()
+    assert not tended.busy
+    tended.not_before = 0.0
+    node.look()
+    wait_until(lambda: not tended.busy)
+    assert (tended.place.begun().digest == "old", tended.trouble, outcomes) == (False, "", [])
+    node.look()
+    assert not tended.busy
+
+
+def test_who_is_to_stop_is_not_put_off_by_a_change_that_goes_from_replica_to_replica(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watcher: subprocess.Popen[bytes]
+) -> None:
+    coordinator = MemoryCoordinator()
+    node = renewing(tmp_path, coordinator)
+    monkeypatch.setattr(Calling, "line", lambda *_: list(SLEEPING))
+    node.look()
+    tended = node._tended["t"]
+    wait_until(lambda: tended.rolling is not None)
+    Desired(coordinator).change("t", lambda now: replace(now, goal=Goal.STOP))
+    wait_until(lambda: node.look() or tended.there.stopping)
+    assert watcher.wait(10) < 0
+
+
+def test_with_other_values_it_is_stopped_and_started(tmp_path: Path, watcher: subprocess.Popen[bytes]) -> None:
+    coordinator = MemoryCoordinator()
+    node = renewing(tmp_path, coordinator)
+    Desired(coordinator).change("t", lambda now: replace(now, sets=("epoch.interval=2s",)))
+    node.look()
+    assert watcher.wait(10) < 0
+    assert node._tended["t"].there.stopping

@@ -11,8 +11,8 @@ from penstock.console.commands import Command, Verb, new_goal
 from penstock.console.desired import Goal, Wanted
 from penstock.console.events import events_between
 from penstock.console.home import Begun
-from penstock.console.node_supervisor import merged
 from penstock.console.placing import load_of, place
+from penstock.console.seen import merged
 from penstock.console.tending import MOST_FAILURES, Act, How, There, decide, how_it_is, pause_after
 from penstock.console.topology_log import last_lines, last_progress, last_words, shorten
 
@@ -29,7 +29,7 @@ RUNNING = There(BEGUN, alive=True, epoch=3)
     (WANTED, RUNNING, Act.NOTHING, How.RUNNING),
     (WANTED, replace(RUNNING, epoch=0), Act.NOTHING, How.STARTING),
     (replace(WANTED, digest="d2"), RUNNING, Act.RENEW, How.RUNNING),
-    (replace(WANTED, sets=("a=1",)), RUNNING, Act.RENEW, How.RUNNING),
+    (replace(WANTED, sets=("a=1",)), RUNNING, Act.STOP, How.RUNNING),
     (replace(WANTED, fresh=1), RUNNING, Act.STOP, How.RUNNING),
     (replace(WANTED, fresh=1), There(BEGUN), Act.START, How.STARTING),
     (STOPPED, RUNNING, Act.STOP, How.STOPPING),
@@ -80,8 +80,8 @@ def test_who_watches_other_replicas_than_before_is_exchanged_and_they_go_on() ->
     there = There(replace(BEGUN, here=("1",)), alive=True)
     assert decide(spread, there, 100.0, ("1",)) is Act.NOTHING
     assert decide(spread, there, 100.0, ("1", "2")) is Act.REHOME
-    # Another version: all end, and start with it.
-    assert decide(replace(spread, digest="other"), there, 100.0, ("1",)) is Act.STOP
+    assert decide(replace(spread, digest="other"), there, 100.0, ("1",)) is Act.RENEW
+    assert decide(replace(spread, fresh=1), there, 100.0, ("1",)) is Act.STOP
 
 
 def test_what_nodes_see_is_put_together_and_what_is_old_is_forgotten() -> None:
@@ -132,6 +132,10 @@ def test_events_are_in_plain_words() -> None:
 def test_without_a_sibling_a_death_is_felt() -> None:
     assert words(seen("running", view("1")), seen("running", view("1", "down"))) == [
         "replica 1 on node-b is gone; output pauses until it is back"
+    ]
+    returning = view("2", "recovering", behind=3)
+    assert words(seen("running", view("1"), returning), seen("running", view("1", "down"), returning)) == [
+        "replica 1 on node-b is gone; output goes on when replica 2 has caught up"
     ]
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,22 @@ def test_replicas_are_restarted_one_after_the_other(watched: Watched, place: Rep
     assert watched.roster.version() is None
 
 
+def test_where_others_look_after_the_rest_only_the_own_replicas_are_restarted_and_in_turn(
+    watched: Watched, place: ReplicaPlace, tmp_path: Path
+) -> None:
+    own = Rolling(topology(tmp_path), place, watched.roster, patience=0.2, only=("2",))
+    assert watched.roster.take_turn("another node")
+    with place.home.held():
+        with pytest.raises(CoordinationError, match="another command is changing the replicas of 'pair'"):
+            own.restart("local[1]")
+        watched.roster.end_turn("somebody else")
+        assert not watched.roster.take_turn("a third")
+        watched.roster.end_turn("another node")
+        assert replace(own, patience=10.0).restart("local[1]") == ["2"]
+    assert watched.starts == ["1", "2", "2"]
+    assert watched.roster.take_turn("the next")
+
+
 def test_when_one_does_not_come_up_the_others_are_left_alone(
     watched: Watched, place: ReplicaPlace, tmp_path: Path
 ) -> None:
@@ -112,7 +129,7 @@ def test_when_one_does_not_come_up_the_others_are_left_alone(
 
 def test_nobody_is_ended_whom_nobody_would_start_again(watched: Watched, place: ReplicaPlace, tmp_path: Path) -> None:
     with pytest.raises(CoordinationError, match="nobody watches the replicas of 'pair'"):
-        Rolling(topology(tmp_path), place, watched.roster).restart("local[1]")
+        Rolling(topology(tmp_path), place, watched.roster, patience=0.2).restart("local[1]")
     assert watched.starts == ["1", "2"]
 
 

@@ -1,0 +1,55 @@
+"""How a node calls `penstock` for its topologies."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+
+from penstock.console.desired import Wanted
+from penstock.console.home import ConsoleHome, TopologyPlace
+from penstock.control.share import Share
+from penstock.topology.loading import INHERITED_SETS
+
+_OF_THE_CONSOLE = frozenset({"PENSTOCK_COORDINATOR", "PENSTOCK_TOKEN", "PENSTOCK_HOME", "PENSTOCK_CONSOLE"})
+
+
+@dataclass(frozen=True)
+class Calling:
+    """What stands in the command lines of one node."""
+
+    node: str
+    home: ConsoleHome
+    epoch_logs: str | None = None
+    """The address of the coordinator for all topologies; None: each has a file of its own."""
+
+    def here(self, wanted: Wanted) -> tuple[str, ...]:
+        """The replicas that are this node's, where each has a node of its own."""
+        return wanted.on(self.node) if wanted.spread else ()
+
+    def line(self, verb: str, wanted: Wanted, place: TopologyPlace, *before: str) -> list[str]:
+        """`penstock VERB FILE`, with where the topology has its state; `before` stands before the file."""
+        shared = self.shared_log(wanted)
+        logs = [] if shared is None else ["--coordinator", shared]
+        return [sys.executable, "-m", "penstock", verb, *before, str(place.work / wanted.file), *logs,
+                "--state", str(place.state.path)]  # fmt: skip
+
+    def share(self, wanted: Wanted) -> list[str]:
+        """What a run is told of its share, where other nodes have the rest."""
+        if not wanted.spread:
+            return []
+        return ["--share", str(Share(self.here(wanted), wanted.fresh)), "--nodes", str(self.home.nodes)]
+
+    def shared_log(self, wanted: Wanted) -> str | None:
+        """The coordinator of a topology, where it is not a file of its own among its state."""
+        if self.epoch_logs is None and wanted.spread:
+            # On one machine: the nodes have one home.
+            return f"sqlite:{self.home.path / 'spread' / wanted.name}.sqlite"
+        return self.epoch_logs
+
+
+def environment(wanted: Wanted) -> dict[str, str]:
+    """As ours, but for what means something else to a topology; with what is set for it, as that may be a password."""
+    ours = {name: value for name, value in os.environ.items() if name not in _OF_THE_CONSOLE}
+    return ours | {INHERITED_SETS: json.dumps(wanted.sets)}

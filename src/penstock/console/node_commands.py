@@ -1,0 +1,140 @@
+"""What a node is told to do to its topologies: each task once, beside everything else."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from penstock.console.calling import Calling, environment
+from penstock.console.commands import EVERYWHERE, ONE_BY_ONE, Verb
+from penstock.console.desired import Wanted
+from penstock.console.nodes import Node, Nodes, Task
+from penstock.console.tended import Tended
+from penstock.console.tending import begun_with
+from penstock.errors import CoordinationError
+
+_COMMAND_SECONDS = 300.0
+_ROLLING_SECONDS = 1800.0
+"""For what is done to one replica after the other, each of which is waited for until it has caught up."""
+_AGAIN_SECONDS = 0.5
+_LAST_WORDS = 100_000
+"""Of what a command has said: rows that were asked for, or an error."""
+_AT_ONCE = 4
+"""How many commands are carried out side by side: each is a Python process."""
+_ROLLING_AT_ONCE = 16
+"""How many go from replica to replica side by side: most of the time they wait."""
+
+
+class NodeCommands:
+    """Carries out tasks in threads of its own; a topology has at most one at a time, questions aside."""
+
+    def __init__(self, node: Node, nodes: Nodes, calling: Calling) -> None:
+        self._node = node
+        self._nodes = nodes
+        self._calling = calling
+        self._quick = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-command")
+        self._rolling = ThreadPoolExecutor(_ROLLING_AT_ONCE, thread_name_prefix="penstock-rolling")
+        self._questions = ThreadPoolExecutor(1, thread_name_prefix="penstock-question")
+        self._taken: set[str] = set()
+        """The tasks that were begun by this process: none is begun twice."""
+        self._over = threading.Event()
+
+    def close(self) -> None:
+        self._over.set()
+        for pool in (self._quick, self._rolling, self._questions):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def take(self, task: Task, wanted: Wanted | None, tended: Tended | None) -> None:
+        """Begin a task, unless something else is done to the topology: then at the next look."""
+        if task.id in self._taken:
+            return
+        if not self._nodes.begin(task, self._node.run):
+            self._nodes.finish(task, False, "the supervisor that had begun it is gone: look whether it was done")
+            return
+        if wanted is None or tended is None:
+            self._nodes.finish(task, False, f"topology '{task.topology}' does not run on node '{self._node.name}'")
+            return
+        words = [str(word) for word in task.arguments.get("words", ())]
+
+        def carry_out() -> None:
+            try:
+                done, said = self.carry_out(wanted, tended, task.verb, words)
+            except Exception as error:
+                done, said = False, f"{type(error).__name__}: {error}"
+            self._finish(task, done, said)
+
+        if task.verb == "state" or "--json" in words:
+            # It changes nothing: what the topology needs is not put off for it.
+            self._taken.add(task.id)
+            self._questions.submit(carry_out)
+        elif not tended.busy:
+            self._taken.add(task.id)
+            self.in_background(tended, task.verb, carry_out)
+
+    def in_background(self, tended: Tended, verb: str, work: Callable[[], object]) -> None:
+        tended.busy = True
+
+        def run() -> None:
+            try:
+                with contextlib.suppress(CoordinationError):
+                    work()
+            finally:
+                tended.busy = False
+
+        (self._rolling if verb in ONE_BY_ONE else self._quick).submit(run)
+
+    def carry_out(self, wanted: Wanted, tended: Tended, verb: str, words: Sequence[str]) -> tuple[bool, str]:
+        """Give a `penstock` command for a topology of this node; whether it was done, and what it said."""
+        before: tuple[str, ...] = ()
+        if verb == Verb.RESTORE:
+            # The only one with something before the file: which of the checkpoints in the state's folder.
+            name, *words = words
+            before = (str(tended.place.state.snapshots / name),)
+        command = [*self._calling.line(verb, wanted, tended.place, *before), *words]
+        if wanted.spread and verb in EVERYWHERE:
+            here = self._calling.here(wanted)
+            if not here:
+                return False, f"no replica of '{wanted.name}' is on node '{self._node.name}'"
+            command += ["--only", ",".join(here)]
+        done, said = self._called(command, tended, verb, environment(wanted))
+        if done and verb == Verb.RESTART:
+            # Which replicas are watched does not change with the version.
+            tended.place.note(begun_with(wanted, tended.there.begun.here))
+            tended.trouble = ""
+            tended.failed_renewals.clear()
+        for item in wanted.sets:
+            # The values of `--set` may be passwords.
+            said = said.replace(item, f"{item.partition('=')[0]}=…")
+        # Whole lines: they may be JSON.
+        return done, said if len(said) <= _LAST_WORDS else said[-_LAST_WORDS:].partition("\n")[2]
+
+    def _called(
+        self, command: Sequence[str], tended: Tended, verb: str, variables: Mapping[str, str]
+    ) -> tuple[bool, str]:
+        patience = _ROLLING_SECONDS if verb in ONE_BY_ONE else _COMMAND_SECONDS
+        with subprocess.Popen(command, cwd=tended.place.work, env=variables, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              errors="replace") as process:  # fmt: skip
+            if verb in ONE_BY_ONE:
+                tended.rolling = process
+            try:
+                told, complaint = process.communicate(timeout=patience)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return False, f"it was not done within {patience:.0f} s"
+            finally:
+                if verb in ONE_BY_ONE:
+                    tended.rolling = None
+        done = process.returncode == 0
+        return done, (told if done else complaint or told).strip()
+
+    def _finish(self, task: Task, done: bool, said: str) -> None:
+        """Tell how it went; while the coordinator is away, again and again: it is not done a second time."""
+        while not self._over.is_set():
+            with contextlib.suppress(CoordinationError):
+                self._nodes.finish(task, done, said)
+                return
+            self._over.wait(_AGAIN_SECONDS)

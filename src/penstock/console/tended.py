@@ -1,0 +1,40 @@
+"""What a node knows of one topology that it tends, and does about it at present."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass, field
+
+from penstock.console.home import TopologyPlace
+from penstock.console.tending import There
+from penstock.coordination.base import Coordinator
+
+
+@dataclass
+class Tended:
+    """A topology of this node."""
+
+    place: TopologyPlace
+    there: There = field(default_factory=There)
+    process: subprocess.Popen[bytes] | None = None
+    """Its supervisor, where this process has started it."""
+    why: str = ""
+    """Why it ended, or does not start."""
+    trouble: str = ""
+    """Why another version was not put in place: the one before goes on."""
+    busy: bool = False
+    """Whether a command for it is being carried out."""
+    refused: str = ""
+    """The digest of a bundle that could not be had."""
+    coordinator: Coordinator | None = None
+    """The topology's own, once it was looked at."""
+    not_before: float = 0.0
+    """When to try again, where the machine did not let it."""
+    failed_renewals: dict[str, int] = field(default_factory=dict)
+    """By version, how often it was not put in place."""
+    rolling: subprocess.Popen[str] | None = None
+    """A command that goes from replica to replica."""
+
+    def give_up_rolling(self) -> None:
+        if self.rolling is not None:
+            self.rolling.terminate()
