@@ -52,8 +52,9 @@ def java_version(said: str) -> int | None:
 
 
 def _of_itself(said: str) -> str:
-    """Without the lines on options that it took from the environment."""
-    return "\n".join(line for line in said.splitlines() if "Picked up" not in line)
+    """Without what options from the environment make of it: which compilers it uses, and the lines on the options."""
+    lines = (line for line in said.splitlines() if "Picked up" not in line)
+    return "\n".join(re.sub(r", \w+ mode\b[^)]*", "", line) for line in lines)
 
 
 def _find_java(environ: Mapping[str, str]) -> Path:

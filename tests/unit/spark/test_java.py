@@ -48,3 +48,10 @@ def test_no_java_is_said_in_one_sentence(tmp_path: Path) -> None:
 def test_a_wrong_java_home_is_named(tmp_path: Path) -> None:
     with pytest.raises(MachineError, match="there is no bin/java in it: correct JAVA_HOME"):
         check_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
+
+
+def test_which_compilers_it_uses_does_not_make_it_another(tmp_path: Path) -> None:
+    said = 'openjdk version "17.0.15"\nOpenJDK 64-Bit Server VM (build 17.0.15+6, mixed mode{})'
+    builds = {check_java({"PATH": str(fake_java(tmp_path / name, said.format(more)).parent)}).build
+              for name, more in (("one", ", sharing"), ("two", ", emulated-client, sharing"))}  # fmt: skip
+    assert builds == {'openjdk version "17.0.15"\nOpenJDK 64-Bit Server VM (build 17.0.15+6)'}
