@@ -1,4 +1,4 @@
-"""Ctrl-C while Spark is being started."""
+"""Starting: Ctrl-C meanwhile, and what makes it fast."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from ..waiting import wait_until
+from .penstock_command import PATIENCE_SECONDS
 
 PENSTOCK = Path(sys.executable).with_name("penstock")
 
@@ -54,3 +55,16 @@ def holders_of(file: Path) -> list[int]:
             if descriptor.resolve() == file:
                 found.append(int(descriptor.parts[2]))
     return found
+
+
+def test_an_archive_of_classes_is_made_for_those_that_do_not_end(tmp_path: Path) -> None:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    maker = [sys.executable, "-m", "penstock.spark.archive_maker"]
+    subprocess.run(maker, env=environment, check=True, timeout=PATIENCE_SECONDS)
+    asks = "from penstock.spark.archive_maker import is_wanted; raise SystemExit(is_wanted())"
+    # Its JVM writes it while it ends.
+    wait_until(lambda: subprocess.run([sys.executable, "-c", asks], env=environment).returncode == 0, PATIENCE_SECONDS)
+    [archive] = (tmp_path / "penstock").glob("*.jsa")
+    assert archive.stat().st_size > 100_000_000
+    # There is one: nothing is left to do.
+    subprocess.run(maker, env=environment, check=True, timeout=10)

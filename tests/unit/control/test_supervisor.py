@@ -55,13 +55,17 @@ class Watched:
         command = [sys.executable, str(folder / "replica.py"), place.home.coordinator, str(folder), str(time.time())]
         self.views: list[ReplicaView] = []
         self.said: list[str] = []
-        self._supervisor = Supervisor(topology, place, command)
+        self.times_safe = 0
+        self._supervisor = Supervisor(topology, place, command, when_safe=self._all_safe)
         self._supervisor.start(False, self.said.append)
         self._thread = threading.Thread(target=self._supervisor.watch, args=[self._look])
         self._thread.start()
 
     def _look(self, progress: object, views: list[ReplicaView]) -> None:
         self.views = views
+
+    def _all_safe(self) -> None:
+        self.times_safe += 1
 
     def starts(self, name: str) -> int:
         return len((self._folder / f"starts-{name}").read_text())
@@ -95,6 +99,7 @@ def test_a_replica_that_is_killed_is_replaced_once(watched: Watched) -> None:
     assert process_of(watched, "1") != killed
     # What the first one has said is not held against the second.
     assert (watched.starts("1"), watched.starts("2")) == (2, 1)
+    assert watched.times_safe == 1
     assert "replica 1 has ended: it was killed by signal 9" in watched.said
 
 
