@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 # Runs start half a second faster from byte code, whatever the shell says of writing it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test unit check bench bench-peers docs screenshots clean setup
+.PHONY: help run test archive unit check bench bench-peers docs screenshots clean setup
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -26,8 +26,12 @@ $(READY): pyproject.toml
 run: setup  ## Run the main example to its end: how many people did a link reach?
 	@$(BIN)/penstock run examples/url-reach
 
-test: setup check unit  ## Everything that continuous integration runs
+test: setup archive check unit  ## Everything that continuous integration runs
 	@$(BIN)/pytest tests/spark tests/system
+
+# Beside what follows: all later starts of Spark take half the time.
+archive: setup
+	@$(BIN)/python -m penstock.spark.archive_maker >/dev/null 2>&1 &
 
 unit: setup  ## The tests that need no Spark, in seconds
 	@$(BIN)/pytest -n 2 tests/unit
