@@ -66,12 +66,14 @@ def test_csv_holds_what_it_was_given(project: Any) -> None:
           paired: {{from: all, select: [id, even, text, text as again]}}
           texts: {{from: all, select: [text]}}
           ids: {{from: all, select: [id]}}
+          numbers: {{from: all, select: [id, even, "cast(id as tinyint) as `with a space`"]}}
         sinks:
           all: {{from: all, file: all.csv, header: false}}
           turned: {{from: turned, file: turned.csv, header: false}}
           paired: {{from: paired, file: paired.csv, header: false}}
           texts: {{from: texts, file: texts.csv, header: false}}
           ids: {{from: ids, file: ids.csv, header: false}}
+          numbers: {{from: numbers, file: numbers.jsonl}}
         """))
     read = {name: list(csv.reader((project.folder / f"{name}.csv").open(encoding="utf-8", newline="")))
             for name in ("all", "turned", "paired", "texts", "ids")}
@@ -83,6 +85,9 @@ def test_csv_holds_what_it_was_given(project: Any) -> None:
     assert sorted(read["paired"]) == sorted(map(list, zip(numbers, evens, shown, shown, strict=True)))
     assert sorted(read["texts"]) == sorted([text] for text in shown)
     assert sorted(read["ids"]) == sorted([number] for number in numbers)
+    assert sorted(map(str, project.json_lines("numbers.jsonl"))) == sorted(
+        str({"id": number, "even": None if number is None else number % 2 == 0, "with a space": number})
+        for number in (*range(len(texts)), None))  # fmt: skip
     assert {'7,"",false', "8,,true"} <= set((project.folder / "all.csv").read_text().splitlines())
 
 
