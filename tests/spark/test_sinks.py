@@ -53,7 +53,7 @@ def test_sinks_of_all_kinds_take_the_same_epochs_side_by_side(project: Any) -> N
     assert left == [".out.jsonl.epochs", "out.jsonl"], "nothing of the staging is left behind"
 
 
-def test_csv_holds_what_it_was_given(project: Any) -> None:
+def test_lines_hold_what_they_were_given(project: Any) -> None:
     """Blanks and quotes as others read them, null apart from the empty string, and a row where all is null."""
     texts = [" a ", 'say "so", he', "back\\slash", "two\nlines", "a\rb", "  ", "#", "", None]
     rows = json.dumps([[number, text, number % 2 == 0] for number, text in enumerate(texts)] + [[None, None, None]])
