@@ -1,6 +1,6 @@
 """Penstock against the same job written by hand in PySpark, in one run, as ratios; and what Penstock's own parts cost.
 
-    python benchmarks/against_spark.py [JOB…] [--repeat 3] [--seconds 90] [--megabytes 1000] [--json FILE]
+    python benchmarks/against_spark.py [JOB…] [--repeat 3] [--seconds 90] [--megabytes 1000] [--markdown FILE] …
 
     small-batch    how long a small micro-batch takes, once the JVM is warm
     throughput     a file of JSON lines through filter, select and count, and the memory it takes
@@ -35,6 +35,7 @@ from pathlib import Path
 import pyspark
 from job_process import JOBS, Figures, run_job
 
+from penstock.cli.bench_page import FigureTable, write_section
 from penstock.spark.java import check_java
 
 CONTESTANTS = ("penstock", "tuned", "default")
@@ -186,6 +187,17 @@ def zookeeper() -> Iterator[str]:
         yield f"zookeeper://{server.hosts}/bench"
 
 
+def table_of(job: str, results: Results) -> FigureTable:
+    """A line for each contestant, with how many times the figures of the first one its own are."""
+    first, *_ = results.values()
+    rows = [
+        [name, *(f"{value:,.1f}" + ("" if figures is first or not first.get(key) else f" (×{value / first[key]:.2f})")
+                 for key, value in figures.items())]
+        for name, figures in results.items()
+    ]  # fmt: skip
+    return FigureTable([job, *(key.replace("_", " ") for key in first)], rows)
+
+
 def machine() -> dict[str, str | int | None]:
     return {
         "cores": os.cpu_count(),
@@ -208,6 +220,8 @@ def main() -> None:
     parser.add_argument("--tuples", type=int, default=20_000_000, help="the backlog")
     parser.add_argument("--clicks", type=int, default=10_000_000, help="the tuples of windows")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there, too")
+    parser.add_argument("--markdown", type=Path, metavar="FILE",
+                        help="write a table of each job for a page of docs, into its section where there is one")
     options = parser.parse_args()
     if unknown := set(options.jobs) - set(BENCHMARKS):
         parser.error(f"no such job: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
@@ -217,6 +231,9 @@ def main() -> None:
         if options.json is not None:
             figures = {"machine": machine(), "repeat": options.repeat, "jobs": results}
             options.json.write_text(json.dumps(figures, indent=2) + "\n")
+        if options.markdown is not None:
+            again = f"python benchmarks/against_spark.py {job} --repeat {options.repeat}"
+            write_section(options.markdown, job, table_of(job, results[job]).as_markdown(again))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Penstock beside other stream processors, on this machine and in one run, as ratios.
 
-    python benchmarks/peers.py [--quick] [--job JOB]… [--peer PEER]… [--repeat 3] [--json FILE] [--markdown FILE]
+    python benchmarks/peers.py [--quick] [--job JOB]… [--peer PEER]… [--repeat 3] [--json FILE] [--markdown FILE] …
 
 Everybody does the same jobs, each written as the peer's own documentation advises:
 
@@ -48,6 +48,8 @@ from side_by_side.table import ratios_table, recovery_table
 from side_by_side.telling import Telling
 from side_by_side.turns import Plan, Turns
 
+from penstock.cli.bench_page import measured_with, write_section
+
 MEGABYTES, QUICK_MEGABYTES = 1000, 100
 REPEAT = 3
 INTERRUPTED = 130
@@ -89,7 +91,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--scale", type=float, default=1.0, metavar="X",
                       help="so many times the tuples of the jobs that make them up: 1")
     made.add_argument("--json", type=Path, metavar="FILE", help="write every single figure there")
-    made.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there")
+    made.add_argument("--beside", type=Path, metavar="FILE",
+                      help="what an earlier run wrote with --json: it need not all be measured at once")
+    made.add_argument("--markdown", type=Path, metavar="FILE",
+                      help="write the tables for a page of docs, into its section where there is one")
     made.set_defaults(all_jobs=jobs, all_peers=peers)
     return made
 
@@ -110,6 +115,8 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
     turns = Turns(plan, Telling())
+    if options.beside is not None:
+        turns.remember(json.loads(options.beside.read_text()))
     code = 0
     try:
         for _ in turns.take():
@@ -121,7 +128,7 @@ def main() -> None:
     shown = tables(turns)
     print(shown)
     if options.markdown is not None and not code:
-        options.markdown.write_text(shown + "\n")
+        write_section(options.markdown, "peers", f"{measured_with('make bench-peers')}\n\n{shown}\n")
     sys.exit(code)
 
 

@@ -1,6 +1,6 @@
 """How the cost of state grows with its keys: epochs, checkpoints, backups, restores, rescales, and memory.
 
-    python benchmarks/state_growth.py [--keys 10000 100000 1000000 5000000]
+    python benchmarks/state_growth.py [--keys 10000 100000 1000000 5000000] [--markdown FILE]
 
 Each number of keys is measured in processes of its own: `jobs/state_growth.py`. In an epoch that changes 1,000 keys, or
 10,000, `ms` is the time of the epoch and `kB` what it writes of state: both should depend on what changes, and not on
@@ -12,8 +12,11 @@ together.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from job_process import Figures, run_job
+
+from penstock.cli.bench_page import FigureTable, write_section
 
 COLUMNS = (
     ("state MB", "state_mb", 1.0, ".1f"),
@@ -37,18 +40,26 @@ COLUMNS = (
 _WIDTH = 10
 
 
-def line(keys: int, figures: Figures) -> str:
-    shown = (f"{figures[name] * factor:>{_WIDTH}{form}}" for _, name, factor, form in COLUMNS)
-    return f"{keys:>{_WIDTH},} " + " ".join(shown)
+def cells_of(keys: int, figures: Figures) -> list[str]:
+    return [f"{keys:,}", *(f"{figures[name] * factor:{form}}" for _, name, factor, form in COLUMNS)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 5_000_000])
+    parser.add_argument("--markdown", type=Path, metavar="FILE",
+                        help="write the table for a page of docs, into its section where there is one")
     options = parser.parse_args()
     print(f"{'keys':>{_WIDTH}} " + " ".join(f"{heading:>{_WIDTH}}" for heading, *_ in COLUMNS), flush=True)
+    rows: list[list[str]] = []
     for keys in options.keys:
-        print(line(keys, run_job("state_growth", str(keys), memory=True, shown=True)), flush=True)
+        cells = cells_of(keys, run_job("state_growth", str(keys), memory=True, shown=True))
+        print(" ".join(f"{cell:>{_WIDTH}}" for cell in cells), flush=True)
+        rows.append(cells)
+        if options.markdown is not None:
+            again = f"python benchmarks/state_growth.py --keys {' '.join(map(str, options.keys))}"
+            table = FigureTable(["keys", *(heading for heading, *_ in COLUMNS)], rows)
+            write_section(options.markdown, "state growth", table.as_markdown(again))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from peers_jobs.work import Work
 
@@ -82,6 +83,15 @@ class Turns:
             for contestant in self._plan.contestants:
                 self._recover(contestant, turn)
             yield
+
+    def remember(self, figures: Mapping[str, Any]) -> None:
+        """Take over what an earlier run found of the jobs that are not measured now."""
+        for job, by_name in figures["runs"].items():
+            if job not in self._plan.jobs:
+                self.runs[job] = {name: [Ran(**run) for run in runs] for name, runs in by_name.items()}
+                self.amounts[job] = figures["amounts"][job]
+        if RECOVERY not in self._plan.jobs:
+            self.recovered = {name: [Recovered(**one) for one in each] for name, each in figures["recovery"].items()}
 
     def results(self) -> dict[str, dict[str, Figure]]:
         return {

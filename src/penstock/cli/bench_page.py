@@ -39,11 +39,15 @@ class FigureTable:
 
     def as_markdown(self, command: str, after: Iterable[str] = ()) -> str:
         """With when, how and where it was measured."""
-        measured = (f"Measured on {datetime.now(UTC):%Y-%m-%d} with `{command}` on {os.cpu_count()} cores, Python "
-                    f"{platform.python_version()}.")
         kinds = ["---"] * self.names + ["---:"] * (len(self.columns) - self.names)
-        lines = [measured, "", *(f"| {' | '.join(row)} |" for row in (self.columns, kinds, *self.rows))]
+        lines = [measured_with(command), "", *(f"| {' | '.join(row)} |" for row in (self.columns, kinds, *self.rows))]
         return "\n".join([*lines, "", *(f"- {line}" for line in after)]).rstrip("\n") + "\n"
+
+
+def measured_with(command: str) -> str:
+    """When, how and where, in a sentence."""
+    return (f"Measured on {datetime.now(UTC):%Y-%m-%d} with `{command}` on {os.cpu_count()} cores, Python "
+            f"{platform.python_version()}.")
 
 
 def write_section(page: Path, name: str, text: str) -> None:

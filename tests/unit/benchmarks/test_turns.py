@@ -66,3 +66,18 @@ def test_a_job_that_a_peer_has_no_means_for_is_not_tried(ran: list[str]) -> None
 
     assert ran == ["batch-function penstock", "batch-function pyflink", "batch-function pyspark"]
     assert results["bytewax"].trouble == "its operators have no Arrow batches"
+
+
+def test_what_an_earlier_run_found_stands_beside_what_is_measured_now(ran: list[str]) -> None:
+    made = Turns(Plan(CONTESTANTS, ("stateless",), 1, quick=True, megabytes=1), Telling())
+    earlier = {
+        "amounts": {"stateless": 1.0, "word-count": 100.0},
+        "runs": {"stateless": {"penstock": [{"seconds": 9.0}]}, "word-count": {"penstock": [{"seconds": 2.0}]}},
+        "recovery": {"bytewax": [{"silent_seconds": 3.0}]},
+    }
+    made.remember(earlier)
+    for _ in made.take():
+        pass
+    assert made.results()["word-count"]["penstock"] == Figure(50.0)
+    assert made.runs["stateless"]["penstock"] == [Ran(2.0)]
+    assert made.recovered == {"bytewax": [Recovered(3.0)]}
