@@ -36,6 +36,7 @@ def dead_letters(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    spread: Annotated[bool, typer.Option("--spread", help="Other nodes have replicas, too.", hidden=True)] = False,
 ) -> None:
     """Show the tuples and records that failed for good, with their errors; replay them, or discard them.
 
@@ -66,7 +67,7 @@ def dead_letters(
         typer.echo(f"{_letters(len(letters))} discarded; the file keeps them: {graveyard.path}")
     else:
         home = StateFolder.of(topology, state)
-        number = graveyard.replay(letters, home, home.coordinator_for(topology, coordinator))
+        number = graveyard.replay(letters, home, home.coordinator_for(topology, coordinator), spread)
         tuples = "1 source tuple is" if number == 1 else f"{number:,} source tuples are"
         typer.echo(f"{tuples} read again in the first epoch of the next `penstock run`")
 

@@ -99,10 +99,8 @@ def new_goal(command: Command, wanted: Wanted) -> Wanted:
         raise CommandRefused(
             f"'{wanted.name}' may not be crashed on purpose: say `chaos: allowed` in its file, and submit it again"
         )
-    if wanted.spread and needs_it_stopped(command):
-        raise CommandRefused(
-            f"{command.action or command.verb} is not possible for '{wanted.name}', whose replicas are on several nodes"
-        )
+    if wanted.spread and command.verb is Verb.RESTORE:
+        raise CommandRefused(f"restore is not possible for '{wanted.name}', whose replicas are on several nodes")
     if command.verb is Verb.RESTART and (wanted.replicas < 2 or wanted.spread):
         # A node whose only replica could not go on has given up, and starts it again.
         return replace(wanted, goal=Goal.RUN, starts=wanted.starts + 1)

@@ -1,11 +1,12 @@
 """What a topology is, found out in a process of its own: reading one may run its author's code.
 
-    python -m penstock.console.inspection FILE [KEY=VALUE …]
+    PENSTOCK_SETS='["KEY=VALUE"]' python -m penstock.console.inspection FILE
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import CommandRefused
+from penstock.topology.loading import INHERITED_SETS
 
 _SECONDS = 60.0
 
@@ -33,10 +35,12 @@ class Inspected:
 
 def inspect(file: Path, sets: Sequence[str]) -> Inspected:
     """Raises CommandRefused with all that is wrong with it."""
-    command = [sys.executable, "-m", "penstock.console.inspection", str(file), *sets]
+    command = [sys.executable, "-m", "penstock.console.inspection", str(file)]
+    # Not in the command line, which everybody on the machine can see.
+    variables = os.environ | {INHERITED_SETS: json.dumps(list(sets))}
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS,
-                              check=False)  # fmt: skip
+                              env=variables, check=False)  # fmt: skip
     except subprocess.TimeoutExpired:
         raise CommandRefused(f"reading '{file.name}' took longer than {_SECONDS:.0f} s") from None
     try:
@@ -86,7 +90,7 @@ def private_places(topology: Any) -> list[str]:
 def _main() -> None:
     from penstock.cli.loading import checked
 
-    topology, problems = checked(Path(sys.argv[1]), sys.argv[2:])
+    topology, problems = checked(Path(sys.argv[1]), ())
     errors = [str(problem) for problem in problems if problem.severity == "error"]
     if errors or topology is None:
         found: dict[str, Any] = {"problems": errors or ["it cannot be read"]}

@@ -99,6 +99,8 @@ class NodeCommands:
             if not here:
                 return False, f"no replica of '{wanted.name}' is on node '{self._node.name}'"
             command += ["--only", ",".join(here)]
+        if wanted.spread and verb == Verb.DEAD_LETTERS:
+            command.append("--spread")
         done, said = self._called(command, tended, verb, environment(wanted))
         if done and verb == Verb.RESTART:
             # Which replicas are watched does not change with the version.

@@ -264,6 +264,8 @@ class Service:
             return {**answers[-1], "said": "\n".join(answer["said"] for answer in answers)}
         if command.verb in EVERYWHERE:
             return self._given_everywhere(wanted, command.verb, words)
+        if needs_it_stopped(command):
+            return self._given_while_stopped(wanted, command.verb, words)
         return self._given(wanted, command.verb, words)
 
     def _given_everywhere(self, wanted: Wanted, verb: Verb, words: Sequence[str]) -> dict[str, Any]:

@@ -77,16 +77,15 @@ class Graveyard:
         """Be done with these: they are not shown any more."""
         self._settle(letters, DISCARDED)
 
-    def replay(self, letters: Sequence[Buried], state: StateFolder, coordinator: str) -> int:
+    def replay(self, letters: Sequence[Buried], state: StateFolder, coordinator: str, spread: bool = False) -> int:
         """Have the source tuples of these replayed right after the last epoch, when it is started again; how many.
 
-        Raises DeliveryError, and does nothing, when one cannot be replayed, or the topology runs or has ended.
+        With `spread` other nodes have replicas, too, and nobody here knows how far they are. Raises DeliveryError, and
+        does nothing, when one cannot be replayed, or the topology runs or has ended.
         """
         wanted = dict(self._source_tuple(letter) for letter in letters)
         committed = state.furthest().committed()
-        if committed.ended:
-            raise DeliveryError(f"'{self.topology.name}' has come to the end of its input, and the next run begins "
-                                "anew: its tuples are all read again then")  # fmt: skip
+        self._refuse_ended(committed.ended)
         if state.to_restore().forget:
             raise DeliveryError(f"'{self.topology.name}' was restored and has not run since: start and stop it first")
         with ExitStack() as held:
@@ -94,9 +93,23 @@ class Graveyard:
                 held.enter_context(each.held())
             opened = open_coordinator(coordinator)
             held.callback(opened.close)
-            self._ask(EpochLog(opened), committed.epoch, wanted)
+            log = EpochLog(opened)
+            self._ask(log, self._last_of_all(log) if spread else committed.epoch, wanted)
             self._settle(letters, REPLAYED)
         return len(wanted)
+
+    def _refuse_ended(self, ended: bool) -> None:
+        if ended:
+            raise DeliveryError(f"'{self.topology.name}' has come to the end of its input, and the next run begins "
+                                "anew: its tuples are all read again then")  # fmt: skip
+
+    def _last_of_all(self, log: EpochLog) -> int:
+        """The last epoch that any replica has delivered, as they have told each other; 0: none."""
+        newest = log.newest()
+        if newest is None:
+            return 0
+        self._refuse_ended(newest.last)
+        return newest.epoch if log.delivered_by(newest.epoch) is not None else newest.epoch - 1
 
     def _ask(self, log: EpochLog, epoch: int, wanted: Mapping[tuple[int, Origin], Span]) -> None:
         if epoch and log.get(epoch) is None:

@@ -143,3 +143,20 @@ def test_a_log_of_somebody_else_is_not_written_to(tmp_path: Path, state: StateFo
     with pytest.raises(DeliveryError, match="give the --coordinator"):
         graveyard.replay(graveyard.letters(), state, f"sqlite:{tmp_path / 'other.sqlite'}")
     assert len(graveyard.letters()) == 1
+
+
+def test_where_other_nodes_have_replicas_the_log_says_which_epoch_was_the_last(
+    tmp_path: Path, state: StateFolder
+) -> None:
+    graveyard, log = buried(tmp_path, letter(1)), log_of(state)
+    log.propose(EpochRecord(6, 0, {"s": {"row": 60}}, {"s": 10}))
+    letters = graveyard.letters()
+    with pytest.raises(DeliveryError, match="epoch 6 of 't' was begun and not finished"):
+        graveyard.replay(letters, state, state.coordinator, spread=True)
+    # Delivered by a sibling on another node; here only epoch 5 is known to be.
+    log.delivered(6, "2")
+    assert graveyard.replay(letters, state, state.coordinator, spread=True) == 1
+    assert len(replays_in(7, log.all_postponed())) == 1
+    log.propose(EpochRecord(7, 0, {"s": {"row": 60}}, {"s": 0}, last=True))
+    with pytest.raises(DeliveryError, match="has come to the end of its input"):
+        graveyard.replay(letters, state, state.coordinator, spread=True)
