@@ -225,10 +225,10 @@ def test_where_replicas_have_nodes_of_their_own_each_node_does_it_to_its_own(
 def test_another_number_of_replicas_is_for_one_that_does_not_run(console: RunningConsole, packed: bytes) -> None:
     submit(console, packed)
     Desired(console.coordinator).change("count", lambda now: replace(now, replicas=2))
-    console.see("count", how="running")
+    console.see("count", how="running", at=time.time() + 600)
     with pytest.raises(ConsoleError, match="running with replicas: 2, and this version says 1: stop it first"):
         submit(console, packed, replace=True)
-    console.see("count", how="stopped")
+    console.see("count", how="stopped", at=time.time() + 1200)
     submit(console, packed, replace=True)
 
 
