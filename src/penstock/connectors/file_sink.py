@@ -73,7 +73,8 @@ class FileSink(SinkConnector):
         Option("file", "path", "A file (out/reach.jsonl), or a folder when it ends with '/' or has no "
                "extension.", default=REQUIRED),
         (Option("format", "choice", "How rows are written; default: by extension, otherwise json. In CSV an "
-                "empty field is null, and two quotes are the empty string. Parquet is always a folder.", choices=FORMATS),
+                "empty field is null, and two quotes are the empty string. Parquet is always a folder.",
+                choices=FORMATS),
          Option("header", "boolean", "Whether CSV begins with the column names.", default=True),
          Option("overwrite", "boolean", "Replace what is there even if something else wrote it; in a folder, "
                 "its files of this format.", default=False)))
