@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -24,6 +24,9 @@ from penstock.runtime.state_folder import StateFolder
 _RATE = 1000
 _FREEZE_SECONDS = 5.0
 _LOOK_SECONDS = 1.0
+_QUIET_SECONDS = 20.0
+_WARM_SECONDS = 60.0
+"""By then a JVM has compiled most of what it runs."""
 _REST_SECONDS = 2.0
 _UNPACED_TUPLES = 2_000_000
 _TOPOLOGY = """\
@@ -45,8 +48,8 @@ class FailoverSettings:
     kills: int = 20
     """So many kills, and as many freezes."""
     replicas: tuple[int, ...] = (1, 2, 3)
-    steady: float = 20.0
-    """Seconds without any blow, for latency and processor time."""
+    steady: float = 60.0
+    """Seconds without any blow, for latency and processor time, once the JVMs are warm."""
     interval: float = 0.5
     """Seconds between two epochs."""
 
@@ -64,7 +67,7 @@ class Measured:
     """The longest gap after each kill."""
     freeze_gaps: tuple[float, ...]
     latency: float
-    """Seconds from the cut of an epoch to its delivery, the median while nothing was done."""
+    """Seconds from the cut of an epoch to its delivery, the median of a steady stream."""
     cores: float
     """How many cores were busy meanwhile."""
     throughput: float
@@ -78,6 +81,10 @@ class Measured:
         gaps = {name: tuple(fields[name]) for name in ("kill_gaps", "freeze_gaps")}
         return cls(**{**fields, **gaps, "ages": tuple((moment, age) for moment, age in fields["ages"])})
 
+    def with_costs_of(self, other: Measured) -> Measured:
+        """These gaps, and what another run found of the costs."""
+        return replace(self, latency=other.latency, cores=other.cores, throughput=other.throughput)
+
     @property
     def hidden(self) -> bool:
         """Whether no gap was longer than the longest one without a blow, and one interval."""
@@ -89,14 +96,34 @@ Command = Callable[[Path], Sequence[str]]
 """The command that runs the topology in a file, with a supervisor."""
 
 
-def measure_failover(settings: FailoverSettings, command: Command, folder: Path, tell: Tell) -> Iterator[Measured]:
+def measure_failover(
+    settings: FailoverSettings, command: Command, folder: Path, tell: Tell, costs_only: bool = False
+) -> Iterator[Measured]:
     """Measure each number of replicas in turn, as they are asked for; raises DeliveryError when a run fails."""
     for number in settings.replicas:
-        yield _measured(number, settings, command, folder / str(number), tell)
+        costs = _costs(number, settings, command, folder / f"{number}-costs", tell)
+        if costs_only:
+            yield costs
+        else:
+            yield _gaps(number, settings, command, folder / str(number), tell).with_costs_of(costs)
 
 
-def _measured(number: int, settings: FailoverSettings, command: Command, folder: Path, tell: Tell) -> Measured:
+def _costs(number: int, settings: FailoverSettings, command: Command, folder: Path, tell: Tell) -> Measured:
+    """What replicas cost while nothing is done to them; no gaps."""
     tell(f"{number} of {max(settings.replicas)} replicas: a steady stream")
+    watch = _Watch(folder / "run" / "state")
+    count = round(_RATE * (_WARM_SECONDS + settings.steady))
+    ways = Ways(command(_written(folder, f"rate: {_RATE}, count: {count}", settings.interval)), look=watch.look)
+    watch.trial = ReplicaTrial(ways, folder / "run", folder / "logs", Replicas(number, settings.interval))
+    checked(watch.trial.run())
+    tell(f"{number} replicas: as fast as it goes")
+    throughput = _throughput(number, command, folder / "unpaced")
+    return Measured(number, settings.interval, 0.0, (), (), watch.latency(settings.steady),
+                    watch.cores(settings.steady), throughput)  # fmt: skip
+
+
+def _gaps(number: int, settings: FailoverSettings, command: Command, folder: Path, tell: Tell) -> Measured:
+    """What blows do to the output; no costs."""
     watch = _Watch(folder / "run" / "state")
 
     def struck(strike: Strike) -> None:
@@ -107,8 +134,6 @@ def _measured(number: int, settings: FailoverSettings, command: Command, folder:
     trial = ReplicaTrial(ways, folder / "run", folder / "logs", wanted, _REST_SECONDS, endless=True)
     watch.trial = trial
     outcome = checked(trial.run(blows(number, settings)))
-    tell(f"{number} replicas: as fast as it goes")
-    throughput = _throughput(number, command, folder / "unpaced")
     kills, freezes = (
         gaps_around(trial.delivered, [stretch for stretch, strike in zip(trial.stretches, outcome.strikes, strict=True)
                                       if strike.disturbance.act is act])
@@ -117,15 +142,14 @@ def _measured(number: int, settings: FailoverSettings, command: Command, folder:
     assert outcome.gaps is not None
     first = trial.stretches[0][0] if trial.stretches else 0.0
     return Measured(
-        number, settings.interval, outcome.gaps.quiet, tuple(kills), tuple(freezes), watch.latency(first), watch.cores,
-        throughput,
+        number, settings.interval, outcome.gaps.quiet, tuple(kills), tuple(freezes), 0.0, 0.0, 0.0,
         tuple((moment - first, age) for moment, age in ages(watch.delivered)),
     )  # fmt: skip
 
 
 def blows(number: int, settings: FailoverSettings) -> list[Disturbance]:
-    """Each replica in turn is killed, and each in turn is frozen; the first blow after a steady time."""
-    first = round(settings.steady / settings.interval)
+    """Each replica in turn is killed, and each in turn is frozen; the first blow after some quiet time."""
+    first = round(_QUIET_SECONDS / settings.interval)
     acts = [(Act.KILL_ALL, 0.0)] * settings.kills + [(Act.FREEZE, _FREEZE_SECONDS)] * settings.kills
     return [
         Disturbance(place + 1, act, first, into=place * 0.37 % 1, seconds=seconds, replica=place % number + 1)
@@ -158,10 +182,9 @@ class _Watch:
         self._state = StateFolder(state)
         self.trial: ReplicaTrial | None = None
         self.delivered: list[tuple[float, float]] = []
-        self.cores = 0.0
         self._epoch = 0
-        self._looked = 0.0
-        self._work: tuple[float, float] | None = None
+        self._worked: list[tuple[float, float]] = []
+        """At some moments, how long the processors had worked for the replicas."""
         self._clock = time.time() - time.monotonic()
 
     def look(self, scene: Scene) -> None:
@@ -169,28 +192,34 @@ class _Watch:
         if scene.epoch > self._epoch:
             self._epoch = scene.epoch
             self._note(scene.epoch, self.trial.delivered[-1][0])
-        steady = self.trial.safe_from is not None and scene.strikes == 0 and not self.trial.is_struck
-        if steady and time.monotonic() - self._looked > _LOOK_SECONDS:
-            self._looked = time.monotonic()
-            self._note_work(self.trial.sessions)
-
-    def _note_work(self, sessions: Collection[int]) -> None:
         now = time.monotonic()
-        worked = sum(process.worked for session in sessions for process in processes_of(session))
-        if self._work is None:
-            self._work = now, worked
-        else:
-            self.cores = (worked - self._work[1]) / TICKS_PER_SECOND / (now - self._work[0])
+        if not self._worked or now - self._worked[-1][0] > _LOOK_SECONDS:
+            sessions = self.trial.sessions
+            worked = sum(process.worked for session in sessions for process in processes_of(session))
+            self._worked.append((now, worked / TICKS_PER_SECOND))
 
-    def latency(self, until: float) -> float:
-        assert self.trial is not None
-        since = self.trial.safe_from or 0.0
-        return median([moment - cut for moment, cut in self.delivered if since < moment < until] or [0.0])
+    def latency(self, seconds: float) -> float:
+        """Of the last seconds, the median."""
+        since = self.delivered[-1][0] - seconds
+        return median(moment - cut for moment, cut in self.delivered if moment > since)
+
+    def cores(self, seconds: float) -> float:
+        """How many were busy in the last seconds, up to the last epoch but one: at the end processes go."""
+        until = self.delivered[-2][0]
+        return busy_cores([each for each in self._worked if until - seconds < each[0] < until])
 
     def _note(self, epoch: int, moment: float) -> None:
         record = agreed(self._state, epoch)
         if record is not None:
             self.delivered.append((moment, record.time_ms / 1000 - self._clock))
+
+
+def busy_cores(worked: Sequence[tuple[float, float]]) -> float:
+    """From moments, and how long the processors had worked by then."""
+    if len(worked) < 2:
+        return 0.0
+    (began, before), (ended, after) = worked[0], worked[-1]
+    return (after - before) / (ended - began)
 
 
 def agreed(state: StateFolder, epoch: int) -> EpochRecord | None:

@@ -27,12 +27,15 @@ _COLUMNS = ("replicas", "longest gap", "at a kill", "at a freeze", "noticed", "l
 def failover(
     kills: Annotated[int, typer.Option(min=1, help="How many kills, and as many freezes.")] = 20,
     replicas: Annotated[str, typer.Option(metavar="N,N…", help="Which numbers of replicas.")] = "1,2,3",
-    steady: Annotated[float, typer.Option(metavar="SECONDS", min=5, help="How long nothing is done at first.")] = 20.0,
+    steady: Annotated[
+        float, typer.Option(metavar="SECONDS", min=5, help="How long costs are measured, after a minute to warm up.")
+    ] = 60.0,
     interval: Annotated[float, typer.Option(metavar="SECONDS", min=0.05, help="Between two epochs.")] = 0.5,
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw how old the output is, over time, across a kill.")
     ] = None,
     markdown: MarkdownOption = None,
+    costs: Annotated[bool, typer.Option("--costs", help="Only what replicas cost: no blows.")] = False,
     beside: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="What an earlier run gave with `--json`, for the same table: it need not "
@@ -47,8 +50,8 @@ def failover(
     Each replica in turn is killed with `kill -9`, all its processes at once, and each in turn is frozen for five
     seconds; the next blow falls when all are safe again. `longest gap` is the longest time between two delivered
     epochs while nothing was done; a blow is `noticed` when the gap around it is longer than that and one epoch
-    interval. `latency` is from the cut of an epoch to its delivery, `cores` how many were busy in a steady stream, and
-    `tuples/s` what goes through without a pace; in brackets, how many times that of one replica.
+    interval. `latency` is from the cut of an epoch to its delivery, and `cores` how many were busy, both in a steady
+    stream without blows; `tuples/s` is what goes through without a pace; in brackets, how many times that of one replica.
 
     It takes long: a replica that was killed is waited for until it has caught up. On a machine without cores to spare
     that may take minutes; begin with `--kills 1 --replicas 1,2`. Tables and pictures are written after each number of
@@ -64,8 +67,10 @@ def failover(
     again = f"penstock bench failover --kills {kills} --interval {interval:g}"
     found = [] if beside is None else [Measured.from_json(line) for line in beside.read_text().splitlines()]
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, busy("measuring") as at_work:
-        for one in measure_failover(settings, command, Path(folder), at_work.say):
-            found = sorted([*found, one], key=lambda each: each.replicas)
+        for one in measure_failover(settings, command, Path(folder), at_work.say, costs):
+            before = next((each for each in found if each.replicas == one.replicas), None)
+            whole = before.with_costs_of(one) if costs and before is not None else one
+            found = sorted([*(each for each in found if each is not before), whole], key=lambda each: each.replicas)
             if svg is not None:
                 svg.write_text(_chart(found), encoding="utf-8")
             if markdown is not None:
@@ -80,6 +85,8 @@ def _row(one: Measured, alone: Measured | None) -> list[str]:
     """One line of the table; costs also as a ratio to those of one replica."""
 
     def seconds(gaps: Sequence[float]) -> str:
+        if not gaps:
+            return "not measured"
         return f"{median(gaps):.2f} s, at most {max(gaps):.2f} s"
 
     def ratio(measured: float, of_one: float) -> str:
@@ -87,7 +94,7 @@ def _row(one: Measured, alone: Measured | None) -> list[str]:
 
     base = alone or one
     return [str(one.replicas), f"{one.quiet:.2f} s", seconds(one.kill_gaps), seconds(one.freeze_gaps),
-            "no" if one.hidden else "yes", f"{1000 * one.latency:.0f} ms{ratio(one.latency, base.latency)}",
+            "" if not one.kill_gaps else "no" if one.hidden else "yes", f"{1000 * one.latency:.0f} ms{ratio(one.latency, base.latency)}",
             f"{one.cores:.2f}{ratio(one.cores, base.cores)}",
             f"{one.throughput:,.0f}{ratio(one.throughput, base.throughput)}"]
 

@@ -7,13 +7,13 @@ from dataclasses import asdict
 
 import pytest
 
-from penstock.bench.failover import FailoverSettings, Measured, ages, blows, gaps_around
+from penstock.bench.failover import FailoverSettings, Measured, ages, blows, busy_cores, gaps_around
 from penstock.chaos.schedule import Act
 from penstock.cli.bench_failover import table_of
 
 
 def test_each_replica_is_killed_in_turn_and_then_frozen_in_turn() -> None:
-    planned = blows(3, FailoverSettings(kills=4, steady=10.0, interval=0.25))
+    planned = blows(3, FailoverSettings(kills=4, interval=0.5))
     assert [one.act for one in planned] == [Act.KILL_ALL] * 4 + [Act.FREEZE] * 4
     assert [one.replica for one in planned] == [1, 2, 3, 1, 2, 3, 1, 2]
     assert planned[0].epoch == 40
@@ -40,6 +40,19 @@ def test_costs_are_also_told_as_a_ratio_to_one_replica() -> None:
     assert "| 2 | 0.60 s | 0.70 s, at most 0.70 s | 0.70 s, at most 0.70 s | no | 110 ms (×1.10) | " in lines[-1]
     assert "| 1.00 (×2.00) | 500,000 (×0.50) |" in lines[-1]
     assert "×" not in lines[-2]
+
+
+def test_costs_of_another_run_stand_beside_the_gaps() -> None:
+    gaps = Measured(2, 0.5, 0.6, (0.7,), (0.8,), 0.0, 0.0, 0.0)
+    costs = Measured(2, 0.5, 0.0, (), (), 0.1, 1.5, 1000.0)
+    assert gaps.with_costs_of(costs) == Measured(2, 0.5, 0.6, (0.7,), (0.8,), 0.1, 1.5, 1000.0)
+    assert "| not measured | not measured |  | 100 ms |" in table_of([costs]).as_markdown("x")
+
+
+def test_cores_are_busy_for_what_was_worked_between_two_looks() -> None:
+    assert busy_cores([(10.0, 4.0), (11.0, 9.0), (14.0, 10.0)]) == 1.5
+    assert busy_cores([(10.0, 4.0)]) == 0.0
+
 
 def test_what_was_measured_can_be_taken_up_by_a_later_run() -> None:
     measured = Measured(2, 0.5, 0.7, (0.6, 0.8), (0.7,), 0.1, 0.9, 1000.0, ((0.0, 0.5), (1.0, 0.6)))
