@@ -51,7 +51,8 @@ def failover(
     seconds; the next blow falls when all are safe again. `longest gap` is the longest time between two delivered
     epochs while nothing was done; a blow is `noticed` when the gap around it is longer than that and one epoch
     interval. `latency` is from the cut of an epoch to its delivery, and `cores` how many were busy, both in a steady
-    stream without blows; `tuples/s` is what goes through without a pace; in brackets, how many times that of one replica.
+    stream without blows; `tuples/s` is what goes through without a pace; in brackets, how many times that of one
+    replica.
 
     It takes long: a replica that was killed is waited for until it has caught up. On a machine without cores to spare
     that may take minutes; begin with `--kills 1 --replicas 1,2`. Tables and pictures are written after each number of
@@ -93,8 +94,9 @@ def _row(one: Measured, alone: Measured | None) -> list[str]:
         return "" if alone is None or alone is one or not of_one else f" (×{measured / of_one:.2f})"
 
     base = alone or one
+    noticed = "" if not one.kill_gaps else "no" if one.hidden else "yes"
     return [str(one.replicas), f"{one.quiet:.2f} s", seconds(one.kill_gaps), seconds(one.freeze_gaps),
-            "" if not one.kill_gaps else "no" if one.hidden else "yes", f"{1000 * one.latency:.0f} ms{ratio(one.latency, base.latency)}",
+            noticed, f"{1000 * one.latency:.0f} ms{ratio(one.latency, base.latency)}",
             f"{one.cores:.2f}{ratio(one.cores, base.cores)}",
             f"{one.throughput:,.0f}{ratio(one.throughput, base.throughput)}"]
 
