@@ -36,6 +36,7 @@ _LISTENERS = ThreadPoolExecutor(64, thread_name_prefix="penstock-listener")
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
 _BUNDLE = {"required": True, "content": {"application/octet-stream": _BYTES}}
 
+Set = Annotated[str, StringConstraints(max_length=2000)]
 NodeName = Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$", description="An operator.")]
 TopologyName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
 Key = Annotated[
@@ -196,7 +197,7 @@ def _add_commands(app: FastAPI, service: Service, operator: Callable[..., Person
     @app.post("/api/topologies", tags=["command"], status_code=201, openapi_extra={"requestBody": _BUNDLE})
     async def submit(request: Request, person: Operator, key: Key = None,
                      file: Annotated[str, Query(max_length=200)] = "topology.yaml",
-                     sets: Annotated[list[str], Query(alias="set", max_length=100)] = [],  # noqa: B006
+                     sets: Annotated[list[Set], Query(alias="set", max_length=100)] = [],  # noqa: B006
                      replace: bool = False, fresh: bool = False, spread: bool = False) -> dict[str, Any]:  # fmt: skip
         """Hand a topology over, as a bundle of its files."""
         packed = await _body(request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import requests
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
@@ -14,6 +15,8 @@ from .running_console import running_console
 
 ENDLESS = "/api/stream"
 QUESTIONS = 40
+LONG_QUERY = 5_000
+"""Each character may take twelve in a line, of which 64 KB are read."""
 
 
 def test_no_question_breaks_it(tmp_path: Path) -> None:
@@ -31,9 +34,14 @@ def test_no_question_breaks_it(tmp_path: Path) -> None:
                 questions |= operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
 
             @given(case=questions)
-            @settings(max_examples=QUESTIONS, deadline=None, suppress_health_check=list(HealthCheck))
+            @settings(max_examples=QUESTIONS, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
             def ask(case: Any) -> None:
-                answer = case.call(timeout=30)
+                try:
+                    answer = case.call(timeout=30)
+                except requests.exceptions.RequestException:
+                    # Of a line that is too long for it a server reads no more, and hangs up.
+                    assert len(str(case.query)) > LONG_QUERY
+                    return
                 assert answer.status_code < 500, f"{case.method} {case.path}: {answer.text}"
 
             ask()
