@@ -27,7 +27,7 @@ TOPOLOGY = """\
 topology: shop
 replicas: 2
 cells: any
-epoch: {interval: 500ms}
+epoch: {interval: 1s}
 sources:
   orders: {generator: {id: sequence, item: "choice(tea, coffee, milk, sugar)", price: "float(1, 20)"}, rate: 400}
 operators:

@@ -94,6 +94,9 @@ def _row(one: Measured, alone: Measured | None) -> list[str]:
         return "" if alone is None or alone is one or not of_one else f" (×{measured / of_one:.2f})"
 
     base = alone or one
+    if not one.throughput:
+        return [str(one.replicas), f"{one.quiet:.2f} s", seconds(one.kill_gaps), seconds(one.freeze_gaps),
+                "no" if one.hidden else "yes", *["not measured"] * 3]  # fmt: skip
     noticed = "" if not one.kill_gaps else "no" if one.hidden else "yes"
     return [str(one.replicas), f"{one.quiet:.2f} s", seconds(one.kill_gaps), seconds(one.freeze_gaps),
             noticed, f"{1000 * one.latency:.0f} ms{ratio(one.latency, base.latency)}",
