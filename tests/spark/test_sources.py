@@ -150,6 +150,18 @@ def test_a_generator_gives_as_many_tuples_as_asked_however_epochs_are_cut(projec
     assert whole == in_small_epochs
 
 
+MADE = "id: sequence, at: 'timestamp(2026-01-01, 250ms)'"
+
+
+@pytest.mark.parametrize("count", [250, 150_000])
+def test_tuples_that_spark_makes_by_itself_are_those_that_python_makes(project: Any, count: int) -> None:
+    """A column of random numbers has to be read, so all its neighbours are."""
+    native = copied(project, f"{{generator: {{{MADE}}}, count: {count}}}", "epoch: {max_tuples: 100000}")[1]
+    read = copied(project, f'{{generator: {{{MADE}, dice: "int(1, 6)"}}, count: {count}}}')[1]
+    assert native == [{"id": row["id"], "at": row["at"]} for row in read]
+    assert len(native) == count
+
+
 SPOUT = '''
 from penstock import Spout
 

@@ -23,6 +23,9 @@ from penstock.topology.schema import Schema
 Offset = dict[str, Any]
 """How far a source has been read: JSON of strings, integers, booleans and nested objects. No floats."""
 
+ROW = "__row"
+"""In SQL, the number of a row; see `SourceConnector.made_of_rows`."""
+
 Encoding = Literal["columns", "json", "csv", "text"]
 
 EVERY_GUARANTEE = frozenset(Delivery)
@@ -106,6 +109,13 @@ class SourceConnector(abc.ABC):
         malformed only by what is read of them.
         """
         return self
+
+    def made_of_rows(self) -> Mapping[str, str] | None:
+        """For each column, in SQL, how it is made of the number of its row, `ROW`; None where tuples have to be read.
+
+        Spark then makes the tuples by itself. A slice has the numbers from `begin` to `end`, not included.
+        """
+        return None
 
     @abc.abstractmethod
     def start(self) -> Offset:

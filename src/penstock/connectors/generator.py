@@ -79,6 +79,10 @@ class GeneratorSource(SourceConnector):
         # What a column holds does not depend on the others.
         return replace(self, written=tuple((name, written) for name, written in self.written if name in columns))
 
+    def made_of_rows(self) -> Mapping[str, str] | None:
+        made = {column.field.name: column.of_row for column in self._columns if column.of_row is not None}
+        return made if len(made) == len(self._columns) else None
+
     def start(self) -> Offset:
         return {"row": 0}
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.connectors.arrow_types import arrow_type
+from penstock.connectors.base import ROW
 from penstock.connectors.generator_random import (
     Numbers,
     random_bits,
@@ -26,6 +27,9 @@ from penstock.topology.schema import Field, split_top_level
 
 Make = Callable[[np.uint64, Numbers], pa.Array]
 """The values of some rows of a column, given the key of its random numbers."""
+
+Parsed = tuple[str, Make, str | None]
+"""The type of a column, how it is made, and how in SQL."""
 
 LANGUAGE = (
     "sequence, int(lo, hi), float(lo, hi), choice(a, b, …), word(n), string(n), uuid, "
@@ -53,6 +57,8 @@ class Column:
 
     field: Field
     make: Make
+    of_row: str | None = None
+    """The same in SQL, where it can be said there: random numbers need multiplications that overflow."""
 
     def values(self, seed: int, begin: int, end: int) -> pa.Array:
         """The values of the rows from `begin` to `end`, the same however the rows are divided."""
@@ -62,15 +68,15 @@ class Column:
 def parse_column(name: str, written: Any) -> Column:
     """The column that `written` describes; raises TopologyError that says what can be written."""
     try:
-        type_name, make = _parse(written)
+        type_name, make, of_row = _parse(written)
     except ValueError as error:
         raise TopologyError(f"column '{name}': '{written}': {error}; write one of {LANGUAGE}") from error
-    return Column(Field(name, type_name), make)
+    return Column(Field(name, type_name), make, of_row)
 
 
-def _parse(written: Any) -> tuple[str, Make]:
+def _parse(written: Any) -> Parsed:
     if isinstance(written, bool | int | float):
-        return _one_of([written])
+        return (*_one_of([written]), None)
     call = _CALL.match(written) if isinstance(written, str) else None
     if call is None or call[1] not in _FUNCTIONS:
         raise ValueError("no such function")
@@ -78,11 +84,12 @@ def _parse(written: Any) -> tuple[str, Make]:
     least, most, make = _FUNCTIONS[call[1]]
     if not least <= len(arguments) <= most:
         raise ValueError(f"{call[1]} takes {least if least == most else f'at least {least}'} arguments")
-    return make(arguments)
+    parsed = make(arguments)
+    return parsed if len(parsed) == 3 else (*parsed, None)
 
 
-def _sequence(_: list[str]) -> tuple[str, Make]:
-    return "bigint", lambda key, rows: pa.array(rows.astype(np.int64))
+def _sequence(_: list[str]) -> Parsed:
+    return "bigint", lambda key, rows: pa.array(rows.astype(np.int64)), ROW
 
 
 def _int(arguments: list[str]) -> tuple[str, Make]:
@@ -131,16 +138,17 @@ def _uuid(_: list[str]) -> tuple[str, Make]:
     return "string", random_uuids
 
 
-def _timestamp(arguments: list[str]) -> tuple[str, Make]:
+def _timestamp(arguments: list[str]) -> Parsed:
     start = datetime.datetime.fromisoformat(_unquoted(arguments[0]))
     start = start if start.tzinfo else start.replace(tzinfo=datetime.UTC)
     first = (start - datetime.datetime.fromtimestamp(0, datetime.UTC)) // datetime.timedelta(microseconds=1)
     step = _microseconds(_unquoted(arguments[1]))
     arrow = arrow_type("timestamp")
-    return "timestamp", lambda key, rows: pa.array(first + rows.astype(np.int64) * step).cast(arrow)
+    of_row = f"timestamp_micros({first} + {ROW} * {step})"
+    return "timestamp", lambda key, rows: pa.array(first + rows.astype(np.int64) * step).cast(arrow), of_row
 
 
-_FUNCTIONS: dict[str, tuple[int, int, Callable[[list[str]], tuple[str, Make]]]] = {
+_FUNCTIONS: dict[str, tuple[int, int, Callable[[list[str]], tuple[str, Make] | Parsed]]] = {
     "sequence": (0, 0, _sequence),
     "int": (2, 2, _int),
     "float": (2, 2, _float),

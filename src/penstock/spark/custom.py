@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from penstock.epochs.record import SEQUENCE_BITS
 from penstock.errors import TopologyError
-from penstock.spark.emitted import PORT, Emitted, Misfit, checked_batch, fitting_batches, port_meant
+from penstock.spark.emitted import PORT, Emitted, Misfit, batch_for_rows, checked_batch, fitting_batches, port_meant
 from penstock.spark.epoch_source import SEQUENCE
 from penstock.spark.failures import FailureLedger, is_settled
 from penstock.spark.faults import WorkerFault
@@ -171,54 +171,72 @@ class _Runner:
         self._ledger = ledger
         self._story = Storyteller(stage.operator, stage.folder)
         self._done = 0
+        self._row: Callable[[], int] = lambda: self._done
+        """Which row of the batch it is at."""
         self._current: Any = None
 
     def run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        self._sequences: list[int] = batch.column(SEQUENCE).to_pylist()
-        self._calls = self._stage.calls_allowed(self._sequences[0])
+        self._sequences = batch.column(SEQUENCE)
+        self._calls = self._stage.calls_allowed(self._sequence(0))
         # As many tuples are done as there are rows before the present one.
-        self._context.seeded_by(lambda: self._sequences[min(self._done, len(self._sequences) - 1)])
+        self._context.seeded_by(lambda: self._sequence(min(self._row(), batch.num_rows - 1)))
         try:
-            with watch(self._operator.timeout, lambda: self._done):
+            with watch(self._operator.timeout, lambda: (self._row(), self._done)):
                 if hasattr(self._code, "process"):
                     output = self._run_bolt(batch)
                 elif takes_batches(self._code):
                     produced = self._run_batches(batch, 0, self._bound(self._code))
                 else:
-                    output = self._run_function(batch)
+                    returned = self._run_function(batch)
         except Hung as error:
             raise WorkerFault("operator", self._story.hung(error, self._current)) from error
         if takes_batches(self._code):
             yield from produced
-        else:
+        elif hasattr(self._code, "process"):
             yield from self._build(batch, output)
+        else:
+            yield from self._build_returned(batch, returned)
+
+    def _sequence(self, row: int) -> int:
+        sequence: int = self._sequences[row].as_py()
+        return sequence
 
     # -- the three shapes -----------------------------------------------------------------------
 
-    def _run_function(self, batch: pa.RecordBatch) -> list[Emitted]:
+    def _run_function(self, batch: pa.RecordBatch) -> list[Any]:
+        """For each row, what the function returned for it: a tuple, or a list of any number."""
         function = self._bound(self._code)
-        port = self._operator.emits[0][0]
-        output: list[Emitted] = []
-        rows = enumerate(rows_of(batch, self._stage.columns))
-        row, tup = 0, None
-
-        def call(row: int, tup: Any) -> list[Emitted]:
-            return [(port, row, emitted) for emitted in many(function(tup))]
-
-        # Entered anew after each tuple that fails: what is done for every tuple is as little as can be.
-        while True:
+        returned: list[Any] = []
+        rows = rows_of(batch, self._stage.columns)
+        self._row = returned.__len__
+        while len(returned) < batch.num_rows:
             try:
-                for row, tup in rows:
-                    self._done = row
-                    returned = function(tup)
-                    if type(returned) is tuple:
-                        output.append((port, row, returned))
-                    else:
-                        output += [(port, row, emitted) for emitted in many(returned)]
-                return output
+                # No line of ours runs between two tuples. A list that is extended holds at any time what there was so
+                # far, so its length is the row; and it goes on from there after a tuple that fails.
+                returned.extend(map(function, rows))
             except BaseException as error:
-                self._current = tup
-                output += self._after(error, row, partial(call, row, tup))
+                row = len(returned)
+                returned.append(self._after_row(error, batch, row, function))
+        self._row = lambda: self._done
+        if set(map(type, returned)) != {tuple}:
+            for row, each in enumerate(returned):
+                self._done = row
+                if type(each) not in (tuple, list):
+                    returned[row] = self._taken(each, batch, row, function)
+        return returned
+
+    def _taken(self, each: Any, batch: pa.RecordBatch, row: int, function: Callable[[Any], Any]) -> list[Any]:
+        """All tuples that came for one row. A generator does its work only now, and may fail at it."""
+        try:
+            return list(many(each))
+        except BaseException as error:
+            return self._after_row(error, batch, row, function)
+
+    def _after_row(
+        self, error: BaseException, batch: pa.RecordBatch, row: int, function: Callable[[Any], Any]
+    ) -> list[Any]:
+        self._current = tup = next(rows_of(batch.slice(row, 1), self._stage.columns))
+        return self._after(error, row, lambda: list(many(function(tup))))
 
     def _run_bolt(self, batch: pa.RecordBatch) -> list[Emitted]:
         output: list[Emitted] = []
@@ -307,7 +325,7 @@ class _Runner:
         produced = [returned] if isinstance(returned, (pa.RecordBatch, pa.Table)) else list(many(returned))
         _, schema = self._operator.emits[0]
         return [
-            checked_batch(part, schema, self._sequences[first])
+            checked_batch(part, schema, self._sequence(first))
             for item in produced
             for part in (item.to_batches() if isinstance(item, pa.Table) else [item])
         ]
@@ -323,13 +341,23 @@ class _Runner:
 
     # -- what they give, and where they fail ----------------------------------------------------
 
+    def _build_returned(self, batch: pa.RecordBatch, returned: list[Any]) -> list[pa.RecordBatch]:
+        """What a function gave. One tuple for every row, the usual case, is put into columns as it is."""
+        (port, schema), *_ = self._operator.emits
+        if len(self._operator.emits) == 1 and set(map(type, returned)) == {tuple}:
+            with contextlib.suppress(Misfit):
+                return [batch_for_rows(returned, schema, self._sequences)]
+        emitted = ((row, [each] if type(each) is tuple else each) for row, each in enumerate(returned))
+        return self._build(batch, [(port, row, one) for row, many_of in emitted for one in many_of])
+
     def _build(self, batch: pa.RecordBatch, output: list[Emitted]) -> list[pa.RecordBatch]:
         def note(row: int, what: str) -> None:
             tup = next(rows_of(batch.slice(row, 1), self._stage.columns))
             self._note(row, tup, what, "")
 
         try:
-            return fitting_batches(output, self._operator.emits, self._sequences, note if self._ledger else None)
+            sequences = self._sequences.to_pylist()
+            return fitting_batches(output, self._operator.emits, sequences, note if self._ledger else None)
         except Misfit as misfit:
             raise WorkerFault("operator", f"{who(self._operator)}: {misfit}") from misfit
 
@@ -346,4 +374,4 @@ class _Runner:
     def _note(self, row: int, tup: Any, error: str, place: str) -> None:
         assert self._ledger is not None
         by_name = dict(zip(self._stage.columns, tup, strict=True))
-        self._ledger.note(self._sequences[row], by_name, error, place)
+        self._ledger.note(self._sequence(row), by_name, error, place)

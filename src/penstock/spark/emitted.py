@@ -46,6 +46,11 @@ def batches_of(output: Sequence[Emitted], emits: Emits, sequences: Sequence[int]
             yield _tagged(emits, number, columns, numbers)
 
 
+def batch_for_rows(returned: Sequence[tuple[Any, ...]], schema: Schema, sequences: pa.Array) -> pa.RecordBatch:
+    """One emitted tuple for each of the rows with these sequences; raises Misfit."""
+    return pa.RecordBatch.from_arrays([*_columns(returned, schema), sequences], names=[*schema.names, SEQUENCE])
+
+
 def fitting_batches(
     output: Sequence[Emitted], emits: Emits, sequences: Sequence[int], note: Callable[[int, str], None] | None
 ) -> list[pa.RecordBatch]:

@@ -41,6 +41,7 @@ from penstock.spark.late_watermark import late_watermark_of_newest
 from penstock.spark.malformed import MalformedLedger
 from penstock.spark.numbering import SEQUENCE, Picks, numbered, picked, slices_to_replay, timed, without
 from penstock.spark.rounds import Rounds
+from penstock.spark.rows_made import numbers_of_rows
 from penstock.spark.signals import Signals
 from penstock.spark.table_versions import TableVersions
 from penstock.spark.worker_process import settle_in
@@ -94,6 +95,13 @@ class ReadSettings:
     """The sources whose small epochs are read by the driver's reader; see `EpochReader.getCache`."""
     retries: bool = False
     """Whether any tuple may be postponed and replayed; see `epochs.postponed`."""
+
+    def made_natively(self, source: Source) -> Mapping[str, str] | None:
+        """How Spark makes the source's tuples of the numbers of rows; None where they have to be read.
+
+        Also where some may be replayed, or have to be left out.
+        """
+        return None if self.retries else self.connector(source).made_of_rows()
 
     def to_json(self) -> str:
         sources = [
@@ -366,10 +374,13 @@ class EpochReader(_SimpleStreamReaderWrapper):
         assert isinstance(partition, EpochPartition)
         settle_in()
         reach(Moment.DURING_TASK, partition.epoch)
+        if self._settings.made_natively(self._source) is not None:
+            yield self._hidden(numbers_of_rows(partition.part, self._base(partition)), partition)
+            return
         state = Path(self._settings.state)
         ledger = MalformedLedger(state, self._source)
         gone = pa.array(left_out(state, partition.epoch) if self._settings.retries else [], pa.int64())
-        base = Anchor(partition.epoch, self._number, 0).sequence
+        base = self._base(partition)
         position = partition.part.first
         try:
             for chunk in self._settings.connector(self._source).read(partition.part):
@@ -378,11 +389,19 @@ class EpochReader(_SimpleStreamReaderWrapper):
                     rows = without(numbered(chunk, base + position), gone)
                 else:
                     rows = without(picked(chunk, position, partition.picks), gone)
-                yield timed(rows, partition.time_ms, partition.mark_ms) if self._settings.timed else rows
+                yield self._hidden(rows, partition)
                 position += chunk.rows.num_rows + len(chunk.malformed)
             ledger.close(partition.epoch, partition.part.first)
         except PenstockError as error:
             raise WorkerFault("connector", str(error)) from error
+
+    def _base(self, partition: EpochPartition) -> int:
+        """The sequence of the first tuple of an epoch."""
+        return Anchor(partition.epoch, self._number, 0).sequence
+
+    def _hidden(self, rows: pa.RecordBatch, partition: EpochPartition) -> pa.RecordBatch:
+        """With the columns that are the same for all tuples of an epoch."""
+        return timed(rows, partition.time_ms, partition.mark_ms) if self._settings.timed else rows
 
     @property
     def _number(self) -> int:

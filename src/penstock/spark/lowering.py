@@ -33,6 +33,7 @@ from penstock.spark.input_ports import (
 from penstock.spark.joins import lower_join
 from penstock.spark.keyed_stage import lower_keyed
 from penstock.spark.numbering import CARRIED, HIDDEN, MARK, TIME
+from penstock.spark.rows_made import NUMBERS, tuples_of
 from penstock.spark.self_acking import emits_with_unacked
 from penstock.spark.staging import align, tagged_rows
 from penstock.spark.unacked import NAME as UNACKED_TUPLES
@@ -112,8 +113,14 @@ def lower_step(step: Step, lowering: Lowering) -> DataFrame:
 
 @lower_step.register
 def _(step: Read, lowering: Lowering) -> DataFrame:
-    schema = lowering.settings.connector(step.source).schema()
-    reader = lowering.spark.readStream.format(FORMAT).schema(f"{schema.ddl}, {_hidden(lowering)}")
+    made = lowering.settings.made_natively(step.source)
+    if made is None:
+        return _read(step, f"{lowering.settings.connector(step.source).schema().ddl}, {SEQUENCE} bigint", lowering)
+    return tuples_of(_read(step, NUMBERS, lowering), made)
+
+
+def _read(step: Read, columns: str, lowering: Lowering) -> DataFrame:
+    reader = lowering.spark.readStream.format(FORMAT).schema(f"{columns}{_carried(lowering)}")
     return reader.option("settings", lowering.settings.to_json()).option("source", step.source.name).load()
 
 
@@ -333,9 +340,12 @@ def _(operator: Custom, frame: DataFrame, lowering: Lowering) -> DataFrame:
 
 def _hidden(lowering: Lowering) -> str:
     """The columns of ours that accompany the tuples, as Spark reads a schema."""
+    return f"{SEQUENCE} bigint{_carried(lowering)}"
+
+
+def _carried(lowering: Lowering) -> str:
     settings = lowering.settings
-    time = f", {TIME} timestamp" if settings.timed else ""
-    return f"{SEQUENCE} bigint{time}" + (f", {MARK} bigint" if settings.marked else "")
+    return (f", {TIME} timestamp" if settings.timed else "") + (f", {MARK} bigint" if settings.marked else "")
 
 
 def _hidden_of(frame: DataFrame) -> list[str]:

@@ -14,7 +14,7 @@ class Hung(BaseException):
 
 
 @contextmanager
-def watch(timeout: float, progress: Callable[[], int]) -> Iterator[None]:
+def watch(timeout: float, progress: Callable[[], object]) -> Iterator[None]:
     """Raise `Hung` in the block when `progress()` stands still for `timeout` to twice `timeout` seconds.
 
     Works in the main thread only, which is where Spark runs a worker's function.

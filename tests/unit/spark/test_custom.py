@@ -78,6 +78,15 @@ def batch(rows: pa.RecordBatch):
 def batch_of_wrong_type(rows: pa.RecordBatch):
     return 7
 
+def rolls(tup, context):
+    return tup.n, str(context.random.random())
+
+def rolls_later(tup, context):
+    yield tup.n, str(context.random.random())
+
+def mixed(tup):
+    return [None, (tup.n, "one"), [(tup.n, "a"), (tup.n, "b")], {"n": tup.n, "what": "named"}][tup.n % 4]
+
 def third_time(tup):
     CALLS.append(tup.n)
     if tup.n == 3 and CALLS.count(3) < 3:
@@ -124,6 +133,21 @@ def test_only_the_tuples_fail_that_the_code_fails_for(run: Any, name: str, error
     assert [(failure.operator, failure.tuple, failure.sequence) for failure in failures] == [
         ("own", {"n": number}, Anchor(EPOCH, 0, number).sequence) for number in (3, 13)]
     assert failures[0].error.startswith(error)
+
+
+@pytest.mark.parametrize("name", ["rolls", "rolls_later"])
+def test_random_numbers_belong_to_the_tuple_and_not_to_its_place_in_a_batch(run: Any, name: str) -> None:
+    rows, _ = run(name, "fail", count=4)
+    drawn = [row["what"] for row in rows]
+    assert len(set(drawn)) == 4
+    assert [row["what"] for row in run(name, "fail", count=2)[0]] == drawn[:2]
+
+
+def test_a_function_may_give_none_one_or_many_for_each_tuple(run: Any) -> None:
+    rows, _ = run("mixed", "fail", count=6)
+    assert [(row["n"], row["what"]) for row in rows] == [
+        (1, "one"), (2, "a"), (2, "b"), (3, "named"), (5, "one")]
+    assert [anchor_of(row[SEQUENCE]).position for row in rows] == [1, 2, 2, 3, 5]
 
 
 def test_a_failure_says_the_users_own_line(run: Any) -> None:
