@@ -36,11 +36,11 @@ Seen = Mapping[str, Any]
 """What is seen of a topology; see `NodeSupervisor`."""
 
 
-def events_between(name: str, before: Seen | None, after: Seen | None) -> list[Event]:
-    """What has happened from one look to the next; None: there was nothing to look at."""
+def events_between(name: str, before: Seen | None, after: Seen | None, now: float) -> list[Event]:
+    """What has happened from one look to the next, which is `now`; None: there was nothing to look at."""
     if after is None:
-        return [] if before is None else [Event(time.time(), name, "was removed")]
-    return [Event(after["at"], name, words, tone) for words, tone in _words(before or {}, after)]
+        return [] if before is None else [Event(now, name, "was removed")]
+    return [Event(now, name, words, tone) for words, tone in _words(before or {}, after)]
 
 
 def _words(before: Seen, after: Seen) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 from penstock.console.desired import Wanted
@@ -17,7 +18,8 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 def test_every_figure_is_described_and_its_labels_are_quoted() -> None:
     watched = Watched(Wanted("count", "d", "f", replicas=2))
-    watched.seen = {"how": "running", "at": 9e9, "epoch": 7, "replicas": [view("1"), view("2", "recovering", behind=3)],
+    watched.seen = {"how": "running", "heard": time.monotonic(), "epoch": 7,
+                    "replicas": [view("1"), view("2", "recovering", behind=3)],
                     "progress": {"tuples": {'a"b': 5, "c": None}, "delivered": {"out": 4}, "lag": 2, "epoch_ms": 250.0,
                                  "late": 1, "failed": {"own": 3}}}  # fmt: skip
     text = metrics([watched], nodes=1, leading=True)
