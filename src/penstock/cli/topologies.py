@@ -12,6 +12,7 @@ from rich.text import Text
 
 from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, client, give
 from penstock.cli.screen import out
+from penstock.errors import ConsoleError
 
 _LOOK_SECONDS = 1.0
 _COLOURS = {"running": "green", "ended": "green", "failed": "red", "away": "red"}
@@ -77,21 +78,49 @@ def events(
 def logs(
     name: Name,
     replica: Annotated[str | None, typer.Option("--replica", metavar="N", help="Of this replica.")] = None,
+    node: Annotated[str | None, typer.Option("--node", metavar="NODE", help="Of this node only.")] = None,
     follow: Follow = False,
     at: AtOption = None,
     token: TokenOption = None,
     authority: AuthorityOption = None,
 ) -> None:
-    """Show the log of a topology of a console, or of one of its replicas."""
-    console, last = client(at, token, authority), ""
+    """Show the log of a topology of a console, or of one of its replicas, wherever it runs.
+
+    Where its replicas have nodes of their own, each line has the node before it.
+    """
+    console = client(at, token, authority)
+    shown: dict[str | None, str] = {}
+    """By node, what was there the last time."""
     while True:
-        text = console.text(f"/api/topologies/{name}/log", replica=replica)
-        # The console tells the end of the log: what is new stands behind the last line that was shown.
-        typer.echo(text.rpartition(last)[2] if last else text, nl=False)
-        last = f"{text.rstrip().splitlines()[-1]}\n" if text.strip() else last
+        homes = [node] if replica or node else console.get(f"/api/topologies/{name}")["nodes"] or [None]
+        for home in homes:
+            try:
+                text = console.text(f"/api/topologies/{name}/log", replica=replica, node=home)
+            except ConsoleError as error:
+                if len(homes) == 1:
+                    raise
+                # The others are shown all the same.
+                typer.echo(f"{home}: {error}", err=True)
+                continue
+            for line in new_lines(text, shown.get(home, "")):
+                typer.echo(line if len(homes) == 1 else f"{home}: {line}")
+            shown[home] = text
         if not follow:
             return
         time.sleep(_LOOK_SECONDS)
+
+
+def new_lines(text: str, before: str) -> list[str]:
+    """The lines of the end of a log that stand behind those that were there before."""
+    lines, known = text.splitlines(), before.splitlines()
+    if not known:
+        return lines
+    # Both are ends of the same log: the later one has lost some lines at its beginning, and gained some at its end.
+    for length in range(len(lines), 0, -1):
+        most = min(length, len(known))
+        if lines[length - most : length] == known[-most:]:
+            return lines[length:]
+    return lines
 
 
 def start(name: Name, at: AtOption = None, token: TokenOption = None) -> None:

@@ -22,13 +22,11 @@ from penstock.console.commands import Command
 from penstock.console.metrics import metrics
 from penstock.console.service import NotLeading, Service, TooManyQuestions
 from penstock.console.tokens import Person, Role, Tokens
-from penstock.console.topology_log import last_lines
 from penstock.errors import BundleError, CommandRefused, CoordinationError, PenstockError
 
 COOKIE = "penstock"
 LOCAL = Person("somebody on this machine", Role.OPERATOR)
 _STREAM_SECONDS = 10.0
-_LOG_BYTES = 200_000
 _MOST_WORDS = 100_000
 _SUBMIT = "/api/topologies"
 _LISTENERS = ThreadPoolExecutor(64, thread_name_prefix="penstock-listener")
@@ -114,13 +112,13 @@ def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person], 
         return service.details(name)
 
     @app.get("/api/topologies/{name}/log", dependencies=may_look, tags=["look"], response_class=PlainTextResponse)
-    def log(name: TopologyName, replica: Annotated[str | None, Query(pattern=r"^[0-9]{1,3}$")] = None) -> str:
-        """The end of what a topology's supervisor, or one of its replicas, has said; of those on this machine."""
-        place = service.place_of(name)
-        if place is None:
-            raise CommandRefused(f"'{name}' has written no log on this machine", missing=True)
-        path = place / "run.log" if replica is None else place / "state" / "replicas" / replica / "logs" / "replica.log"
-        return "\n".join(last_lines(path, _LOG_BYTES)) + "\n"
+    def log(name: TopologyName, replica: Annotated[str | None, Query(pattern=r"^[0-9]{1,3}$")] = None,
+            node: Annotated[str | None, Query(max_length=200, description="Of this node only.")] = None
+            ) -> str:  # fmt: skip
+        """The end of what a topology's supervisor, or one of its replicas, has said; its node is asked for it.
+
+        Where several nodes have one, each line has its node before it."""
+        return service.log(name, replica, node)
 
     @app.get("/api/topologies/{name}/dead-letters", dependencies=may_look, tags=["look"])
     def dead_letters(name: TopologyName, operator: NodeName = None,

@@ -21,6 +21,7 @@ from penstock.console.calling import Calling, environment
 from penstock.console.commands import Verb
 from penstock.console.desired import Desired, Wanted
 from penstock.console.home import ConsoleHome
+from penstock.console.masking import masked
 from penstock.console.node_commands import NodeCommands
 from penstock.console.nodes import Node, Nodes
 from penstock.console.tended import Tended
@@ -147,7 +148,7 @@ class NodeSupervisor:
         code, tended.process = tended.process.returncode, None
         if code == 0 or there.stopping:
             return there
-        tended.why = last_words(tended.place.log) or f"exit code {code}"
+        tended.why = masked(last_words(tended.place.log), there.begun.sets) or f"exit code {code}"
         killed = code == -signal.SIGKILL
         # Killed from outside: nothing is wrong with it.
         failures = there.failures + (0 if killed else 1)

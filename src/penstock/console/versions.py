@@ -62,5 +62,6 @@ def _enter(coordinator: Coordinator, key: str, part: Part) -> None:
         who = ", ".join(f"process {process} on {host} is {version}" for host, process, version in differing)
         raise OtherVersion(
             f"all of a console has one version of Penstock; this is {part.version}, and {who}: install the same "
-            "version here, or stop all of the console and start it with the new one (what was killed counts for some seconds)"
+            "version here, or stop all of the console and start it with the new one (what was killed counts for some "
+            "seconds)"
         )

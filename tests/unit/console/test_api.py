@@ -9,16 +9,22 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from penstock.cli.main import app
 from penstock.console import api
 from penstock.console.bundle import pack
 from penstock.console.client import Client
 from penstock.console.desired import Desired, Goal
+from penstock.console.home import ConsoleHome
+from penstock.console.node_supervisor import NodeSupervisor
+from penstock.console.nodes import Node
 from penstock.console.tokens import Role
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.errors import ConsoleError
@@ -252,6 +258,70 @@ def test_what_a_topology_says_of_itself_is_passed_on(console: RunningConsole, pa
     answering.join()
     assert asked == [["dead-letters", "--json", "--last", "5", "--operator", "own"], ["checkpoint", "--json", "--list"],
                      ["state", "--json"], ["state", "--json", "counts", "--limit", "7"]]  # fmt: skip
+
+
+def test_a_log_comes_from_the_machine_where_it_is(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    with pytest.raises(ConsoleError, match="'count' has no node yet"):
+        console.client.text("/api/topologies/count/log")
+    # A node with a home of its own, as on another machine.
+    elsewhere = ConsoleHome(console.home.path.parent / "elsewhere")
+    place = elsewhere.topology("count", "a")
+    place.path.mkdir(parents=True)
+    place.log.write_text("it runs\n")
+    replica = place.state.replica("1").logs
+    replica.mkdir(parents=True)
+    (replica / "replica.log").write_text("epoch 1\nepoch 2\n")
+    Desired(console.coordinator).change("count", lambda now: replace(now, goal=Goal.STOP))
+    with joined(console, NodeSupervisor(Node("a", "here", 1, "0"), elsewhere, console.coordinator, lambda _: b"")):
+        wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+        assert console.client.text("/api/topologies/count/log") == "it runs\n"
+        assert console.client.text("/api/topologies/count/log", replica="1") == "epoch 1\nepoch 2\n"
+        with pytest.raises(ConsoleError, match="no replica '7': its replicas are 1"):
+            console.client.text("/api/topologies/count/log", replica="7")
+        with pytest.raises(ConsoleError, match="not on a node 'z': it is on a"):
+            console.client.text("/api/topologies/count/log", node="z")
+    # What was asked is not kept.
+    assert console.coordinator.list("console/results/") == []
+    console.coordinator.delete("console/nodes/a")
+    with pytest.raises(ConsoleError, match="the node 'a' of 'count' is away"):
+        console.client.text("/api/topologies/count/log")
+    # Where the node's home is here too, nobody needs to be asked.
+    here = console.home.topology("count", "a")
+    here.path.mkdir(parents=True)
+    here.log.write_text("it ran\n")
+    assert console.client.text("/api/topologies/count/log") == "it ran\n"
+
+
+@contextmanager
+def joined(console: RunningConsole, node: NodeSupervisor) -> Iterator[None]:
+    """While a node looks after what it is given."""
+    node.join()
+    thread = threading.Thread(target=node.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        node.stop()
+        thread.join()
+
+
+def test_with_several_nodes_the_logs_of_all_are_shown(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    Desired(console.coordinator).change("count", lambda now: replace(
+        now, replicas=3, spread=True, nodes={"1": "a", "2": "b", "3": "c"}))
+    for node in ("a", "b"):
+        place = console.home.topology("count", node)
+        place.path.mkdir(parents=True)
+        place.log.write_text(f"here is {node}\nall is well\n")
+    assert console.client.text("/api/topologies/count/log").splitlines() == [
+        "a: here is a", "a: all is well", "b: here is b", "b: all is well",
+        "c: the node 'c' of 'count' is away: nobody there can do it now"]  # fmt: skip
+    assert console.client.text("/api/topologies/count/log", node="b") == "here is b\nall is well\n"
+    wait_until(lambda: console.client.get("/api/topologies/count")["nodes"] == ["a", "b", "c"])
+    shown = CliRunner().invoke(app, ["logs", "count", "--at", console.url])
+    assert shown.stdout.splitlines() == ["a: here is a", "a: all is well", "b: here is b", "b: all is well"]
+    assert "c: the node 'c' of 'count' is away" in shown.stderr
 
 
 def test_it_is_stopped_for_what_cannot_be_done_while_it_runs(console: RunningConsole, packed: bytes) -> None:
