@@ -24,6 +24,7 @@ from penstock.console.home import ConsoleHome
 from penstock.console.masking import masked
 from penstock.console.node_commands import NodeCommands
 from penstock.console.nodes import Node, Nodes
+from penstock.console.private_files import private
 from penstock.console.tended import Tended
 from penstock.console.tending import (
     MOST_FAILURES,
@@ -245,7 +246,7 @@ class NodeSupervisor:
         command = [*self._calling.line("run", wanted, tended.place), "--supervised", "--json",
                    *(["--fresh"] if anew else []), *self._calling.share(wanted)]  # fmt: skip
         tended.place.path.mkdir(parents=True, exist_ok=True)
-        with tended.place.log.open("ab") as log:
+        with open(tended.place.log, "ab", opener=private) as log:
             # A session of its own: it outlives this supervisor.
             tended.process = subprocess.Popen(command, cwd=tended.place.work, env=environment(wanted), stdout=log,
                                               stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)  # fmt: skip

@@ -63,6 +63,7 @@ class ConsoleSettings:
 def serve(settings: ConsoleSettings, say: Callable[[str], None]) -> None:
     """Until Ctrl-C. Topologies go on without it; raises ConsoleError or CoordinationError when it cannot be started."""
     with ExitStack() as resources:
+        settings.home.make_private(settings.coordinator)
         coordinator = open_coordinator(settings.coordinator)
         resources.callback(coordinator.close)
         listener = _listener(settings) if settings.master else None

@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.console.home import TopologyPlace
 from penstock.console.masking import masked
+from penstock.console.private_files import write_private
 
 _LAST_WORDS = 2_000
 _PROGRESS_BYTES = 32_000
@@ -57,5 +58,5 @@ def shorten(log: Path) -> None:
     """Keep the end of a log that has grown too long; whoever writes to it goes on."""
     with contextlib.suppress(OSError):
         if log.stat().st_size > _LONGEST_LOG:
-            log.with_suffix(".log.1").write_text("\n".join(last_lines(log, _LONGEST_LOG // 10)))
+            write_private(log.with_suffix(".log.1"), "\n".join(last_lines(log, _LONGEST_LOG // 10)).encode())
             os.truncate(log, 0)
