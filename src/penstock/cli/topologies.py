@@ -55,21 +55,19 @@ def events(
     as_json: AsJson = False,
 ) -> None:
     """Tell what has happened to the topologies of a console."""
-    console, known = client(at, token, authority), 0.0
+    console, known = client(at, token, authority), 0
     while True:
-        newest = known
         for event in console.get("/api/events", topology=name, last=last):
-            if event["time"] <= known:
+            # Not by their times: another master, with another clock, may lead by now.
+            if 0 < event["number"] <= known or (follow and not event["number"]):
                 continue
-            # Some happen at the same time.
-            newest = max(newest, event["time"])
+            known = max(known, event["number"])
             when = time.strftime("%H:%M:%S", time.localtime(event["time"]))
             if as_json:
                 typer.echo(json.dumps(event))
             else:
                 out.print(Text.assemble((when, "dim"), f" {event['topology']}: ",
                                         (event["words"], _TONES.get(event["tone"], ""))), soft_wrap=True)  # fmt: skip
-        known = newest
         if not follow:
             return
         time.sleep(_LOOK_SECONDS)

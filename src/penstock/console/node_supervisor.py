@@ -161,13 +161,15 @@ class NodeSupervisor:
         seen: dict[str, Any] = {"how": how, "why": tended.why if how in ("failed", "starting") else tended.trouble,
                                 "epoch": there.epoch, "at": time.time(), "digest": there.begun.digest,
                                 "replicas": [], "safety": "", "progress": last_progress(tended.place.log),
-                                "busy": tended.busy}  # fmt: skip
+                                "busy": tended.busy, "divergence": ""}  # fmt: skip
         if there.alive and there.epoch:
             with contextlib.suppress(CoordinationError):
                 roster = self._roster(wanted, tended)
                 members, told = roster.members(), roster.told()
                 views = views_of(members, told)
+                differing = roster.divergence() if len(views) > 1 else None
                 seen |= {"replicas": [asdict(view) for view in views], "safety": safety_of(views) if views else "",
+                         "divergence": "" if differing is None else str(differing),
                          "epoch": max([there.epoch, *(view.epoch for view in views)])}  # fmt: skip
         self._nodes.tell(self.node.name, wanted.name, seen)
 

@@ -60,4 +60,5 @@ def merged(told: Mapping[str, Mapping[str, Any]], heard: Mapping[str, float]) ->
         "teller": teller,
         "told": told[teller]["at"],
         "replicas": [views[name] for name in sorted(views)],
+        "divergence": next((found for seen in recent if (found := seen.get("divergence"))), ""),
     }

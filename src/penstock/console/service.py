@@ -431,6 +431,7 @@ def summary(watched: Watched) -> dict[str, Any]:
         "version": wanted.digest[:12],
         "epoch": seen.get("epoch", 0),
         "safety": seen.get("safety", ""),
+        "divergence": seen.get("divergence", ""),
         "replicas": seen.get("replicas", []),
         "wanted_replicas": wanted.replicas,
         "lag": progress.get("lag", 0),

@@ -1,10 +1,12 @@
 """What a master knows of all topologies: as they are now, and as they were in the last minutes.
 
-Every candidate watches, whether it leads or not, so that one that takes over shows the same at once.
+Every candidate watches, whether it leads or not, so that one that takes over shows the same at once. What has happened
+is in the coordinator: all tell the same.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
@@ -13,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.console.desired import Desired, Wanted
+from penstock.console.event_log import ENTRY, EventLog
 from penstock.console.events import Event, events_between
 from penstock.console.nodes import Node, Nodes
 from penstock.console.seen import SILENT_SECONDS, Hearing, merged
@@ -21,7 +24,6 @@ from penstock.errors import CoordinationError
 
 LOOK_SECONDS = 0.55
 _POINTS_KEPT = 600
-_EVENTS_KEPT = 500
 _RATE_SECONDS = 2.0
 """Over how long tuples are counted for a rate: progress is told once a second."""
 
@@ -75,7 +77,11 @@ class Watching:
         self._hearing = Hearing()
         self._lock = threading.Lock()
         self._watched: dict[str, Watched] = {}
-        self._events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
+        self._coordinator = coordinator
+        self._log = EventLog()
+        self._log_in_use = threading.Lock()
+        """By one at a time who reads or writes what all masters share; taken before the other lock."""
+        self._leads = False
         self._changed = threading.Condition(self._lock)
         self._round = 0
         self._alive: dict[str, Node] = {}
@@ -85,6 +91,7 @@ class Watching:
     def look(self) -> None:
         """One look; raises CoordinationError when the coordinator is away."""
         try:
+            self._read_events()
             wanted = {each.name: each for each in self._desired.all()}
             told = self._nodes.told()
             heard = self._hearing.hear(told, self._clock())
@@ -96,7 +103,8 @@ class Watching:
         self.reachable = True
         with self._lock:
             for name in [name for name in self._watched if name not in wanted]:
-                self._events.extend(events_between(name, self._watched.pop(name).seen, None, time.time()))
+                removed = events_between(name, self._watched.pop(name).seen, None, time.time())
+                self._log.hold(removed, self._clock())
             for name, each in wanted.items():
                 self._take_in(name, each, seen[name])
             self._alive = alive
@@ -133,12 +141,46 @@ class Watching:
     def events(self, topology: str | None = None, last: int = 100) -> list[Event]:
         """The newest, the oldest of them first."""
         with self._lock:
-            chosen = [event for event in self._events if topology in (None, event.topology)]
+            chosen = [event for event in self._log.events(self._leads) if topology in (None, event.topology)]
         return chosen[-last:]
 
     def note(self, event: Event) -> None:
+        """Tell what somebody has commanded; it is written down at once, or when the coordinator is there again."""
         with self._lock:
-            self._events.append(event)
+            self._log.add(event, self._clock())
+        with contextlib.suppress(CoordinationError):
+            self.write_events(leading=True)
+
+    def write_events(self, leading: bool) -> None:
+        """Who leads writes down what has happened, if anything has; raises CoordinationError."""
+        with self._lock:
+            self._leads = leading
+            self._log.forget(self._clock(), leading)
+        with self._log_in_use:
+            while leading:
+                with self._lock:
+                    draft = self._log.draft()
+                if draft is None:
+                    return
+                if draft.expected is None:
+                    written = self._coordinator.create_if_absent(ENTRY, draft.text) == draft.text
+                else:
+                    written = self._coordinator.replace(ENTRY, draft.expected, draft.text)
+                if written:
+                    with self._lock:
+                        self._log.written(draft)
+                else:
+                    # The leader before was not quite gone.
+                    self._take_in_events()
+
+    def _read_events(self) -> None:
+        with self._log_in_use:
+            self._take_in_events()
+
+    def _take_in_events(self) -> None:
+        text = self._coordinator.get(ENTRY)
+        with self._lock:
+            self._log.take_in(text, self._clock())
 
     def await_change(self, known: int, seconds: float) -> int:
         """The number of the last look; waits for a later one than `known`, but no longer than so."""
@@ -152,7 +194,7 @@ class Watching:
         if seen is None or (watched.seen is not None and seen["heard"] <= watched.seen["heard"]):
             return
         now = time.time()
-        self._events.extend(events_between(name, watched.seen, seen, now))
+        self._log.hold(events_between(name, watched.seen, seen, now), self._clock(), first_look=watched.seen is None)
         watched.seen = seen
         point = point_after(watched.points, seen, now)
         if point is not None:

@@ -18,10 +18,12 @@ from penstock.console.bundle import contents, digest_of, pack
 from penstock.console.calling import Calling
 from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.home import Begun, ConsoleHome
+from penstock.console.metrics import metrics
 from penstock.console.node_commands import NodeCommands
 from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.nodes import Node, Nodes, Task
 from penstock.console.private_files import private
+from penstock.console.service import summary
 from penstock.console.tended import Tended
 from penstock.console.tending import There
 from penstock.console.watching import Watching
@@ -29,6 +31,7 @@ from penstock.control.replica_process import ReplicaProcess
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import CoordinationError
+from penstock.replication.roster import Member, Roster, Told
 from penstock.runtime.state_folder import StateFolder
 
 from ...waiting import wait_until
@@ -187,6 +190,28 @@ def test_with_other_values_it_is_stopped_and_started(tmp_path: Path, watcher: su
     assert node._tended["t"].there.stopping
 
 
+def test_replicas_that_differ_are_told(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    Desired(coordinator).add(Wanted("t", "d", "topology.yaml", replicas=2, nodes={"1": "n", "2": "n"}))
+    roster = Roster(coordinator)
+    for name, digest in (("1", "a"), ("2", "b")):
+        roster.join(Member(name, "local", "here", 1, name))
+        roster.tell(name, Told(name, epoch=7))
+        roster.compare(name, "v", 7, ["own"], {"own": digest})
+    node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+    tended = Tended(node._home.topology("t", "n"), coordinator=coordinator)
+    tended.there = There(alive=True, epoch=7)
+    (wanted,) = Desired(coordinator).all()
+    node._report(wanted, tended)
+    watching = Watching(coordinator)
+    watching.look()
+    (told,) = watching.all()
+    assert summary(told)["divergence"].startswith("replicas 1 and 2 differ in epoch 7, first in 'own'")
+    assert 'penstock_diverged{topology="t"} 1.0' in metrics([told], 1, True)
+    watching.write_events(leading=True)
+    assert watching.events()[-1].words.startswith("replicas 1 and 2 differ in epoch 7, first in 'own'")
+
+
 # What was set may be a password.
 
 SECRET = "hunter22"
@@ -216,6 +241,7 @@ def test_what_was_set_is_neither_in_states_nor_in_events_nor_in_logs_nor_in_answ
     node.look()
     watching = Watching(coordinator)
     watching.look()
+    watching.write_events(leading=True)
     (told,) = watching.all()
     assert (told.seen or {})["why"] == "cannot log in to …\nthe password … is wrong"
     (event,) = watching.events()

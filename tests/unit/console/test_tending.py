@@ -130,6 +130,13 @@ def test_events_are_in_plain_words() -> None:
     assert words(both, None) == ["was removed"]
 
 
+def test_replicas_that_differ_are_told_once() -> None:
+    both = seen("running", view("1"), view("2"))
+    differing = both | {"divergence": "replicas 1 and 2 differ in epoch 7"}
+    assert words(both, differing) == ["replicas 1 and 2 differ in epoch 7"]
+    assert words(differing, differing) == []
+
+
 def test_without_a_sibling_a_death_is_felt() -> None:
     assert words(seen("running", view("1")), seen("running", view("1", "down"))) == [
         "replica 1 on node-b is gone; output pauses until it is back"
