@@ -181,12 +181,14 @@ def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person], 
         return "alive\n"
 
     @app.get("/readyz", tags=["look"], response_class=PlainTextResponse,
-             responses={503: {"description": "The coordinator does not answer."}})  # fmt: skip
+             responses={503: {"description": "The coordinator does not answer, or no master leads."}})  # fmt: skip
     def readyz() -> PlainTextResponse:
-        """Whether this master sees the coordinator."""
-        if watching.reachable:
-            return PlainTextResponse("ready\n")
-        return PlainTextResponse("the coordinator does not answer\n", 503)
+        """Whether this master sees the coordinator, and one that leads: itself or another."""
+        if not watching.reachable:
+            return PlainTextResponse("the coordinator does not answer\n", 503)
+        if not service.master.leading and service.master.leader() is None:
+            return PlainTextResponse("no master leads yet\n", 503)
+        return PlainTextResponse("ready\n")
 
 
 def _add_commands(app: FastAPI, service: Service, operator: Callable[..., Person]) -> None:

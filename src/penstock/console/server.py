@@ -74,17 +74,19 @@ def serve(settings: ConsoleSettings, say: Callable[[str], None]) -> None:
             say(str(error))
             os.kill(os.getpid(), signal.SIGINT)
 
+        # Before anything is begun.
+        access = _access(settings, coordinator) if settings.master else None
         sign_in(coordinator, Part(socket.gethostname(), os.getpid(), __version__), end)
         if settings.supervisor:
             _start_supervisor(settings, coordinator, say, resources)
-        if listener is None:
+        if listener is None or access is None:
             threading.Event().wait()
             return
         master = Master(coordinator, Candidate(f"{socket.gethostname()}-{settings.port}", settings.url, __version__,
                                                os.getpid()))  # fmt: skip
         master.start()
         resources.callback(master.stop)
-        app = create_app(Service(master, settings.home, coordinator), _access(settings, coordinator))
+        app = create_app(Service(master, settings.home, coordinator), access)
         add_page(app)
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, server_header=False,
                                 ssl_certfile=settings.certificate, ssl_keyfile=settings.key)  # fmt: skip

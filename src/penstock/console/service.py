@@ -75,8 +75,7 @@ class Service:
     def details(self, name: str) -> dict[str, Any]:
         """Everything about one topology; raises CommandRefused when there is none."""
         watched = self._watched(name)
-        text = self._coordinator.get(_GRAPHS + name)
-        graph = None if text is None else json.loads(text)
+        graph = self._graph(name)
         sources = {node["id"] for node in graph["nodes"] if node["role"] == "source"} if graph else set()
         return {
             **summary(watched),
@@ -168,6 +167,10 @@ class Service:
         path = self._home.bundle(digest)
         return path.read_bytes() if path.exists() else None
 
+    def _graph(self, name: str) -> dict[str, Any] | None:
+        text = self._coordinator.get(_GRAPHS + name)
+        return None if text is None else json.loads(text)
+
     def _watched(self, name: str) -> Watched:
         watched = self.master.watching.get(name)
         if watched is None:
@@ -236,6 +239,7 @@ class Service:
         """Carry a command out; raises CommandRefused when it makes no sense, and NotLeading."""
 
         def do() -> dict[str, Any]:
+            self._check_operator(name, command)
             wanted = self._desired.change(name, lambda now: new_goal(command, now))
             self._say(name, f"{who.name}: {told(command)}")
             if wanted.spread:
@@ -251,6 +255,16 @@ class Service:
             return self._given(wanted, command.verb, words)
 
         return self._once(key, command.verb, name, command.model_dump(exclude_none=True), who, address, do)
+
+    def _check_operator(self, name: str, command: Command) -> None:
+        """Raises CommandRefused for an operator that the topology does not have; letters may be of sources, too."""
+        graph = self._graph(name)
+        if graph is None or command.operator is None or command.verb is Verb.DEAD_LETTERS:
+            return
+        names = [node["name"] for node in graph["nodes"] if node["role"] not in ("source", "sink")]
+        if command.operator not in names:
+            raise CommandRefused(f"'{name}' has no operator '{command.operator}': its operators are "
+                                 f"{', '.join(names) or 'none'}", missing=True)  # fmt: skip
 
     def remove(self, name: str, who: Person, address: str, key: str | None = None) -> dict[str, Any]:
         """Forget a topology that does not run; what it has written stays."""

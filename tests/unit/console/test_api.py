@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -37,8 +38,10 @@ topology: count
 chaos: {chaos}
 sources:
   ticks: {{generator: {{id: sequence}}, count: 10}}
+operators:
+  kept: {{from: ticks, filter: id >= 0}}
 sinks:
-  out: {{from: ticks, file: out/rows.jsonl}}
+  out: {{from: kept, file: out/rows.jsonl}}
 """
 
 
@@ -166,6 +169,10 @@ def test_the_same_command_twice_is_carried_out_once(console: RunningConsole, pac
 @pytest.mark.parametrize(("path", "command", "code", "words"), [
     ("sum", {"verb": "stop"}, 404, "there is no topology 'sum'"),
     ("count", {"verb": "freeze", "replica": "7"}, 404, "has no replica '7'"),
+    ("count", {"verb": "freeze", "operator": "nobody"}, 404, "no operator 'nobody': its operators are kept"),
+    ("count", {"verb": "freeze", "operator": "ticks"}, 404, "has no operator 'ticks'"),
+    ("count", {"verb": "rescale", "operator": "nobody", "instances": 2}, 404, "has no operator 'nobody'"),
+    ("count", {"verb": "freeze", "operator": "kept"}, 409, "has no node yet"),
     ("count", {"verb": "crash"}, 409, "chaos: allowed"),
     ("count", {"verb": "freeze"}, 409, "has no node yet"),
     ("count", {"verb": "dance"}, 422, "verb"),
@@ -385,6 +392,47 @@ def test_rates_events_and_figures_come_from_what_nodes_see(console: RunningConso
 def test_health_is_told_to_everybody(console: RunningConsole) -> None:
     assert raw(console, "/healthz") == (200, "alive\n")
     assert raw(console, "/readyz") == (200, "ready\n")
+
+
+def test_who_sees_no_coordinator_or_no_leader_is_not_ready(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    with running_console(tmp_path, coordinator) as console:
+        wait_until(lambda: raw(console, "/readyz") == (200, "ready\n"))
+        coordinator.store.go_away()
+        wait_until(lambda: raw(console, "/readyz") == (503, "the coordinator does not answer\n"))
+        assert raw(console, "/healthz") == (200, "alive\n")
+        coordinator.store.come_back()
+        wait_until(lambda: raw(console, "/readyz") == (200, "ready\n"))
+        # Nobody is left who could lead.
+        console.master._election.resign()
+        assert raw(console, "/readyz") == (503, "no master leads yet\n")
+
+
+def first_look(console: RunningConsole, topology: str = "count") -> dict[str, Any]:
+    """What a page is told first that comes, or comes back."""
+    with urllib.request.urlopen(f"{console.url}/api/stream?topology={topology}", timeout=10) as stream:
+        told: dict[str, Any] = json.loads(stream.readline().decode().removeprefix("data: "))
+        return told
+
+
+def test_a_page_that_leaves_and_comes_back_is_told_how_everything_is_now(
+    console: RunningConsole, packed: bytes
+) -> None:
+    submit(console, packed)
+    console.see("count", how="starting")
+    assert first_look(console)["how"] == "starting"
+    console.see("count", how="running", epoch=9)
+    again = first_look(console)
+    assert (again["how"], again["epoch"], again["graph"]["nodes"][0]["id"]) == ("running", 9, "ticks")
+
+
+def test_pages_that_have_left_do_not_stand_in_the_way_of_others(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "_LISTENERS", ThreadPoolExecutor(2))
+    submit(console, packed)
+    for _ in range(6):
+        assert first_look(console)["name"] == "count"
 
 
 # Who may come in.

@@ -190,6 +190,30 @@ def test_with_other_values_it_is_stopped_and_started(tmp_path: Path, watcher: su
     assert node._tended["t"].there.stopping
 
 
+def test_files_that_are_not_those_that_were_submitted_are_not_run(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/topology.yaml").write_text("topology: t\n")
+    digest = digest_of(contents(pack(tmp_path / "own")))
+    (tmp_path / "own/topology.yaml").write_text("topology: t\n# and something else\n")
+    others = pack(tmp_path / "own")
+    coordinator, fetched = MemoryCoordinator(), []
+    Desired(coordinator).add(Wanted("t", digest, "topology.yaml", nodes={"1": "n"}))
+
+    def fetch(wanted: str) -> bytes:
+        fetched.append(wanted)
+        return others
+
+    node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path / "home"), coordinator, fetch)
+    node.look()
+    node.look()
+    seen = Nodes(coordinator).told()["t"]["n"]
+    assert (seen["how"], seen["why"]) == (
+        "starting", "its files could not be had: its files are not those that were submitted: submit it once more")
+    assert fetched == [digest], "it does not get better by itself"
+    tended = node._tended["t"]
+    assert (tended.process, tended.place.work.exists()) == (None, False)
+
+
 def test_replicas_that_differ_are_told(tmp_path: Path) -> None:
     coordinator = MemoryCoordinator()
     Desired(coordinator).add(Wanted("t", "d", "topology.yaml", replicas=2, nodes={"1": "n", "2": "n"}))
