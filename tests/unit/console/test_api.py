@@ -87,7 +87,7 @@ def test_what_was_submitted_is_listed_and_drawn(console: RunningConsole, packed:
     assert [one["name"] for one in listed] == ["count"]
     assert listed[0]["how"] == "waiting for a node"
     graph = console.client.get("/api/topologies/count")["graph"]
-    assert {node["id"] for node in graph["nodes"]} == {"ticks", "sink:out"}
+    assert {node["id"] for node in graph["nodes"]} == {"ticks", "kept", "sink:out"}
     assert console.home.bundle(answer["digest"]).read_bytes() == packed
 
 
@@ -512,6 +512,13 @@ def test_values_of_sets_are_not_in_the_audit(console: RunningConsole, packed: by
     (line,) = (console.home.path / "audit.jsonl").read_text().splitlines()
     assert json.loads(line)["sets"] == ["dead_letters"]
     assert "secret" not in line
+
+
+def test_values_of_sets_are_not_told(console: RunningConsole, packed: bytes) -> None:
+    console.client.submit(packed, "topology.yaml", ("sinks.out.file=out/hunter22.jsonl",), False, False)
+    told = [console.client.text(path) for path in ("/api/topologies", "/api/topologies/count", "/api/events")]
+    assert "file …" in json.loads(told[1])["graph"]["nodes"][-1]["brief"]
+    assert [text for text in told if "hunter22" in text] == []
 
 
 def test_one_question_about_a_topology_at_a_time(console: RunningConsole, packed: bytes) -> None:
