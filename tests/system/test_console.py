@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -78,11 +80,11 @@ def test_a_standby_takes_over_from_a_master_that_was_killed_and_nobody_waits(tmp
         wait_until(lambda: second.how("stream") == "running", PATIENCE_SECONDS)
         before = longest_pause(second.state("stream"), QUIET_SECONDS)
         first.kill()
-        killed = time.monotonic()
+        taken_over = Future[float]()
+        threading.Thread(target=tell_takeover, args=(second, time.monotonic(), taken_over)).start()
         pause = longest_pause(second.state("stream"), QUIET_SECONDS)
         assert pause <= max(before, NOTICED_SECONDS)
-        wait_until(lambda: second.client.get("/api/console")["leading"])
-        assert time.monotonic() - killed <= max(TAKEOVER_SECONDS, QUIET_SECONDS + 1)
+        assert taken_over.result(PATIENCE_SECONDS) <= TAKEOVER_SECONDS
         # What the page of the standby is drawn from.
         told = second.client.get("/api/topologies/stream")
         assert (told["how"], [each["id"] for each in told["graph"]["nodes"]][:1]) == ("running", ["ticks"])
@@ -93,6 +95,15 @@ def test_a_standby_takes_over_from_a_master_that_was_killed_and_nobody_waits(tmp
         for one in (*masters, node):
             one.stop()
         kill_topologies(home)
+
+
+def tell_takeover(standby: Console, killed: float, seconds: Future[float]) -> None:
+    """How long after the leader was killed the standby leads."""
+    try:
+        wait_until(lambda: standby.client.get("/api/console")["leading"])
+        seconds.set_result(time.monotonic() - killed)
+    except BaseException as error:
+        seconds.set_exception(error)
 
 
 def longest_pause(state: StateFolder, seconds: float) -> float:

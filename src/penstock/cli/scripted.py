@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from penstock.control.script import ScriptRun, held_operators
+from penstock.control.script_progress import ScriptProgress
 from penstock.control.script_target import RunningTarget
 from penstock.coordination.opening import open_coordinator
+from penstock.errors import CoordinationError
 from penstock.topology.model import Topology
 
 _LOOK_SECONDS = 0.1
 
 
 class Scripted:
-    """The commands of one run: `hold` before its first epoch, `begin` when it runs."""
+    """The commands of one run: `hold` before its first epoch, `begin` when it runs.
+
+    They are carried out once, also where several processes look after the topology, or one after the other: each goes
+    on where the last one was.
+    """
 
     def __init__(self, topology: Topology, address: str, say: Callable[[str], None]) -> None:
         self._topology = topology
@@ -25,14 +31,20 @@ class Scripted:
         self._thread: threading.Thread | None = None
 
     def hold(self) -> None:
-        """Have those operators wait that are started by a command."""
+        """Have those operators wait that are started by a command, unless the commands were begun before."""
         held = held_operators(self._topology.commands)
-        if held:
-            coordinator = open_coordinator(self._address)
-            try:
-                RunningTarget(self._topology, coordinator).hold(held)
-            finally:
-                coordinator.close()
+        if not held:
+            return
+        with self._opened() as (progress, target):
+            while progress.note() is None and not self._over.is_set():
+                if progress.take():
+                    if progress.note() is None:
+                        target.hold(held)
+                        progress.begin()
+                    progress.leave()
+                else:
+                    # Another node is about to.
+                    self._over.wait(_LOOK_SECONDS)
 
     def begin(self) -> None:
         if self._topology.commands:
@@ -47,13 +59,45 @@ class Scripted:
 
     def _run(self) -> None:
         # In this thread: a connection belongs to the one that opened it.
+        with self._opened() as (progress, target):
+            if self._is_mine(progress, target):
+                self._carry_out(progress, target)
+
+    def _is_mine(self, progress: ScriptProgress, target: RunningTarget) -> bool:
+        """Whether it is this process that carries the commands out: at once, when another has died, or never."""
+        while not self._over.is_set():
+            # The coordinator may be away for a while.
+            with suppress(CoordinationError):
+                note = progress.note()
+                target.crash_here()
+                if note is not None and note.done:
+                    return False
+                # Who is not there yet could be neither crashed nor asked.
+                if target.is_up() and progress.take():
+                    return True
+            self._over.wait(_LOOK_SECONDS)
+        return False
+
+    def _carry_out(self, progress: ScriptProgress, target: RunningTarget) -> None:
+        commands = self._topology.commands
+        note = progress.begin()
+        if note.done:
+            return
+        for command in commands[: note.next]:
+            if command.verb == "Interval":
+                target.know_interval(command.arguments[0], float(command.arguments[1]) / 1000)
+        if note.next:
+            self._say(f"% {note.next} of {len(commands)} commands were begun before, and are not repeated")
+        ScriptRun(commands, target, self._say, self._over.is_set, advance=progress.advance).run(note.next)
+        if not self._over.is_set():
+            progress.advance(len(commands), done=True)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[ScriptProgress, RunningTarget]]:
         coordinator = open_coordinator(self._address)
         try:
-            target = RunningTarget(self._topology, coordinator)
-            # Who is not there yet could be neither crashed nor asked.
-            while not target.is_up() and not self._over.wait(_LOOK_SECONDS):
-                pass
-            ScriptRun(self._topology.commands, target, self._say, self._over.is_set).run()
+            yield (ScriptProgress(coordinator, self._topology.commands),
+                   RunningTarget(self._topology, coordinator, passes_on=True))  # fmt: skip
         finally:
             coordinator.close()
 

@@ -45,16 +45,20 @@ def status(
 
     place = ReplicaPlace(StateFolder.of(topology, state))
     views: list[ReplicaView] = []
+    divergence = None
     if topology.replicas > 1 and (coordinator is not None or place.home.path.is_dir()):
         with opened_roster(place.coordinator(topology, coordinator)) as roster:
-            views = views_of(roster.members(), roster.told())
+            views, divergence = views_of(roster.members(), roster.told()), roster.divergence()
     reached = max([place.home.committed().epoch, *(view.epoch for view in views)])
     how = safety_of(views) if views else _how(topology, place.home)
     if as_json:
         typer.echo(json.dumps({"topology": topology.name, "status": how, "epoch": reached,
-                               "replicas": [asdict(view) for view in views]}))
+                               "divergence": "" if divergence is None else str(divergence),
+                               "replicas": [asdict(view) for view in views]}))  # fmt: skip
         return
     typer.echo(f"{topology.name}: {how}" + (f", epoch {reached}" if reached else ""))
+    if divergence is not None:
+        typer.echo(divergence)
     if views:
         out.print(replica_table(views))
 
@@ -69,11 +73,13 @@ def _status_at_console(name: str, at: str | None, token: str | None, as_json: bo
     how = ", ".join(word for word in (found["how"], found["safety"]) if word)
     if as_json:
         typer.echo(json.dumps({"topology": name, "status": how, "epoch": found["epoch"],
+                               "divergence": found["divergence"],
                                "replicas": [asdict(view) for view in views]}))  # fmt: skip
         return
     typer.echo(f"{name}: {how}" + (f", epoch {found['epoch']}" if found["epoch"] else ""))
-    if found["why"]:
-        typer.echo(found["why"])
+    for words in (found["why"], found["divergence"]):
+        if words:
+            typer.echo(words)
     if views:
         out.print(replica_table(views))
 

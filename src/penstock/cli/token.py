@@ -77,7 +77,10 @@ def _tokens(home: Path | None, coordinator: str | None) -> Iterator[Tokens]:
     from penstock.console.tokens import Tokens
     from penstock.coordination.opening import open_coordinator
 
-    opened = open_coordinator(coordinator or ConsoleHome.of(home).coordinator)
+    place = ConsoleHome.of(home)
+    address = coordinator or place.coordinator
+    place.make_private(address)
+    opened = open_coordinator(address)
     try:
         yield Tokens(opened)
     finally:

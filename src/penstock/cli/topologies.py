@@ -12,6 +12,7 @@ from rich.text import Text
 
 from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, client, give
 from penstock.cli.screen import out
+from penstock.errors import ConsoleError
 
 _LOOK_SECONDS = 1.0
 _COLOURS = {"running": "green", "ended": "green", "failed": "red", "away": "red"}
@@ -54,21 +55,19 @@ def events(
     as_json: AsJson = False,
 ) -> None:
     """Tell what has happened to the topologies of a console."""
-    console, known = client(at, token, authority), 0.0
+    console, known = client(at, token, authority), 0
     while True:
-        newest = known
         for event in console.get("/api/events", topology=name, last=last):
-            if event["time"] <= known:
+            # Not by their times: another master, with another clock, may lead by now.
+            if 0 < event["number"] <= known or (follow and not event["number"]):
                 continue
-            # Some happen at the same time.
-            newest = max(newest, event["time"])
+            known = max(known, event["number"])
             when = time.strftime("%H:%M:%S", time.localtime(event["time"]))
             if as_json:
                 typer.echo(json.dumps(event))
             else:
                 out.print(Text.assemble((when, "dim"), f" {event['topology']}: ",
                                         (event["words"], _TONES.get(event["tone"], ""))), soft_wrap=True)  # fmt: skip
-        known = newest
         if not follow:
             return
         time.sleep(_LOOK_SECONDS)
@@ -77,21 +76,49 @@ def events(
 def logs(
     name: Name,
     replica: Annotated[str | None, typer.Option("--replica", metavar="N", help="Of this replica.")] = None,
+    node: Annotated[str | None, typer.Option("--node", metavar="NODE", help="Of this node only.")] = None,
     follow: Follow = False,
     at: AtOption = None,
     token: TokenOption = None,
     authority: AuthorityOption = None,
 ) -> None:
-    """Show the log of a topology of a console, or of one of its replicas."""
-    console, last = client(at, token, authority), ""
+    """Show the log of a topology of a console, or of one of its replicas, wherever it runs.
+
+    Where its replicas have nodes of their own, each line has the node before it.
+    """
+    console = client(at, token, authority)
+    shown: dict[str | None, str] = {}
+    """By node, what was there the last time."""
     while True:
-        text = console.text(f"/api/topologies/{name}/log", replica=replica)
-        # The console tells the end of the log: what is new stands behind the last line that was shown.
-        typer.echo(text.rpartition(last)[2] if last else text, nl=False)
-        last = f"{text.rstrip().splitlines()[-1]}\n" if text.strip() else last
+        homes = [node] if replica or node else console.get(f"/api/topologies/{name}")["nodes"] or [None]
+        for home in homes:
+            try:
+                text = console.text(f"/api/topologies/{name}/log", replica=replica, node=home)
+            except ConsoleError as error:
+                if len(homes) == 1:
+                    raise
+                # The others are shown all the same.
+                typer.echo(f"{home}: {error}", err=True)
+                continue
+            for line in new_lines(text, shown.get(home, "")):
+                typer.echo(line if len(homes) == 1 else f"{home}: {line}")
+            shown[home] = text
         if not follow:
             return
         time.sleep(_LOOK_SECONDS)
+
+
+def new_lines(text: str, before: str) -> list[str]:
+    """The lines of the end of a log that stand behind those that were there before."""
+    lines, known = text.splitlines(), before.splitlines()
+    if not known:
+        return lines
+    # Both are ends of the same log: the later one has lost some lines at its beginning, and gained some at its end.
+    for length in range(len(lines), 0, -1):
+        most = min(length, len(known))
+        if lines[length - most : length] == known[-most:]:
+            return lines[length:]
+    return lines
 
 
 def start(name: Name, at: AtOption = None, token: TokenOption = None) -> None:

@@ -22,13 +22,11 @@ from penstock.console.commands import Command
 from penstock.console.metrics import metrics
 from penstock.console.service import NotLeading, Service, TooManyQuestions
 from penstock.console.tokens import Person, Role, Tokens
-from penstock.console.topology_log import last_lines
 from penstock.errors import BundleError, CommandRefused, CoordinationError, PenstockError
 
 COOKIE = "penstock"
 LOCAL = Person("somebody on this machine", Role.OPERATOR)
 _STREAM_SECONDS = 10.0
-_LOG_BYTES = 200_000
 _MOST_WORDS = 100_000
 _SUBMIT = "/api/topologies"
 _LISTENERS = ThreadPoolExecutor(64, thread_name_prefix="penstock-listener")
@@ -114,13 +112,13 @@ def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person], 
         return service.details(name)
 
     @app.get("/api/topologies/{name}/log", dependencies=may_look, tags=["look"], response_class=PlainTextResponse)
-    def log(name: TopologyName, replica: Annotated[str | None, Query(pattern=r"^[0-9]{1,3}$")] = None) -> str:
-        """The end of what a topology's supervisor, or one of its replicas, has said; of those on this machine."""
-        place = service.place_of(name)
-        if place is None:
-            raise CommandRefused(f"'{name}' has written no log on this machine", missing=True)
-        path = place / "run.log" if replica is None else place / "state" / "replicas" / replica / "logs" / "replica.log"
-        return "\n".join(last_lines(path, _LOG_BYTES)) + "\n"
+    def log(name: TopologyName, replica: Annotated[str | None, Query(pattern=r"^[0-9]{1,3}$")] = None,
+            node: Annotated[str | None, Query(max_length=200, description="Of this node only.")] = None
+            ) -> str:  # fmt: skip
+        """The end of what a topology's supervisor, or one of its replicas, has said; its node is asked for it.
+
+        Where several nodes have one, each line has its node before it."""
+        return service.log(name, replica, node)
 
     @app.get("/api/topologies/{name}/dead-letters", dependencies=may_look, tags=["look"])
     def dead_letters(name: TopologyName, operator: NodeName = None,
@@ -183,12 +181,14 @@ def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person], 
         return "alive\n"
 
     @app.get("/readyz", tags=["look"], response_class=PlainTextResponse,
-             responses={503: {"description": "The coordinator does not answer."}})  # fmt: skip
+             responses={503: {"description": "The coordinator does not answer, or no master leads."}})  # fmt: skip
     def readyz() -> PlainTextResponse:
-        """Whether this master sees the coordinator."""
-        if watching.reachable:
-            return PlainTextResponse("ready\n")
-        return PlainTextResponse("the coordinator does not answer\n", 503)
+        """Whether this master sees the coordinator, and one that leads: itself or another."""
+        if not watching.reachable:
+            return PlainTextResponse("the coordinator does not answer\n", 503)
+        if not service.master.leading and service.master.leader() is None:
+            return PlainTextResponse("no master leads yet\n", 503)
+        return PlainTextResponse("ready\n")
 
 
 def _add_commands(app: FastAPI, service: Service, operator: Callable[..., Person]) -> None:

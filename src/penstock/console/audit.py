@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from penstock.console.private_files import private
+
 _LONGEST = 10_000_000
 
 
@@ -29,7 +31,7 @@ class Audit:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 if self.path.exists() and self.path.stat().st_size > _LONGEST:
                     self.path.replace(self.path.with_suffix(".1.jsonl"))
-                with self.path.open("a", encoding="utf-8") as file:
+                with open(self.path, "a", encoding="utf-8", opener=private) as file:
                     file.write(json.dumps(line) + "\n")
                     file.flush()
                     os.fsync(file.fileno())

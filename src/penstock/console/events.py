@@ -16,6 +16,8 @@ _WORDS = {
     "ended": ("has done all of its input", _GOOD),
     "failed": ("has failed and is not started again", _BAD),
 }
+_REMOVED = "was removed"
+_SAFE = " safe:"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Event:
     words: str
     tone: str = _PLAIN
     """`good`, `bad` or `plain`."""
+    number: int = 0
+    """Later ones have higher ones; 0 until it was written down."""
 
     def __str__(self) -> str:
         return f"{time.strftime('%H:%M:%S', time.localtime(self.time))} {self.topology}: {self.words}"
@@ -36,11 +40,19 @@ Seen = Mapping[str, Any]
 """What is seen of a topology; see `NodeSupervisor`."""
 
 
-def events_between(name: str, before: Seen | None, after: Seen | None) -> list[Event]:
-    """What has happened from one look to the next; None: there was nothing to look at."""
+def events_between(name: str, before: Seen | None, after: Seen | None, now: float) -> list[Event]:
+    """What has happened from one look to the next, which is `now`; None: there was nothing to look at."""
     if after is None:
-        return [] if before is None else [Event(time.time(), name, "was removed")]
-    return [Event(after["at"], name, words, tone) for words, tone in _words(before or {}, after)]
+        return [] if before is None else [Event(now, name, _REMOVED)]
+    return [Event(now, name, words, tone) for words, tone in _words(before or {}, after)]
+
+
+def subject(event: Event) -> str:
+    """What an event is about: how the topology is, its replicas, or something else."""
+    words = event.words
+    if words == _REMOVED or any(words == known or words.startswith(f"{known}: ") for known, _ in _WORDS.values()):
+        return "how"
+    return "replicas" if words.startswith("replica ") or _SAFE in words else words
 
 
 def _words(before: Seen, after: Seen) -> Iterator[tuple[str, str]]:
@@ -51,6 +63,9 @@ def _words(before: Seen, after: Seen) -> Iterator[tuple[str, str]]:
     for view in after["replicas"]:
         yield from _replica_words(known.get(view["name"]), view, after)
     yield from _safety_words(before, after)
+    differing = after.get("divergence")
+    if differing and differing != before.get("divergence"):
+        yield differing, _BAD
 
 
 def _replica_words(before: Mapping[str, Any] | None, view: Mapping[str, Any], after: Seen) -> Iterator[tuple[str, str]]:
@@ -86,4 +101,4 @@ def _safety_words(before: Seen, after: Seen) -> Iterator[tuple[str, str]]:
     was_whole = bool(before.get("replicas")) and all(view["phase"] == "safe" for view in before["replicas"])
     if whole and not was_whole and len(after["replicas"]) > 1:
         number = len(after["replicas"])
-        yield f"{number}/{number} safe: any {'one' if number == 2 else number - 1} of them may fail now", _GOOD
+        yield f"{number}/{number}{_SAFE} any {'one' if number == 2 else number - 1} of them may fail now", _GOOD

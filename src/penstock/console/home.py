@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from penstock.console.private_files import private, write_private
 from penstock.runtime.state_folder import StateFolder
 
 VARIABLE = "PENSTOCK_HOME"
@@ -58,9 +59,7 @@ class TopologyPlace:
 
     def note(self, begun: Begun) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        draft = self.path / ".begun"
-        draft.write_text(json.dumps(asdict(begun)))
-        draft.replace(self.path / "begun")
+        write_private(self.path / "begun", json.dumps(asdict(begun)).encode())
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,21 @@ class ConsoleHome:
 
     @property
     def coordinator(self) -> str:
-        return f"sqlite:{self.path / 'console.sqlite'}"
+        """The address of the one in this folder, for one machine."""
+        return f"sqlite:{self._coordinator_file}"
+
+    @property
+    def _coordinator_file(self) -> Path:
+        return self.path / "console.sqlite"
+
+    def make_private(self, coordinator: str) -> None:
+        """Have what is kept in this folder's coordinator be for its owner only, where that is the one that is used."""
+        if coordinator == self.coordinator:
+            # What is wrong with the disk is told by who opens the coordinator.
+            with suppress(OSError):
+                self.path.mkdir(parents=True, exist_ok=True)
+                # What SQLite puts beside it has the same rights.
+                open(self._coordinator_file, "ab", opener=private).close()
 
     def bundle(self, digest: str) -> Path:
         return self.path / "bundles" / f"{digest}.zip"
@@ -84,9 +97,7 @@ class ConsoleHome:
     def keep_bundle(self, digest: str, packed: bytes) -> None:
         path = self.bundle(digest)
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".draft")
-        draft.write_bytes(packed)
-        draft.replace(path)
+        write_private(path, packed)
 
     def forget_bundles(self, wanted: Collection[str]) -> None:
         """Remove those that nobody wants any more, and that are not of today: somebody may be about to want one."""

@@ -106,6 +106,7 @@ class Master:
             # Refused: it was removed since the look.
             with contextlib.suppress(CoordinationError, CommandRefused):
                 self.watching.look()
+                self.watching.write_events(self.leading)
                 if self.leading:
                     if not led:
                         self._resume()

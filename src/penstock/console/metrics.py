@@ -1,4 +1,4 @@
-"""Figures for Prometheus, in its text format. The names are told in docs/operating.md."""
+"""Figures for Prometheus, in its text format. The names are told in docs/console.md."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _HELP = {
     "penstock_replicas": ("gauge", "How many replicas there should be."),
     "penstock_replicas_safe": ("gauge", "How many may be relied on now."),
     "penstock_replica_behind_epochs": ("gauge", "How many epochs a replica is behind the first."),
+    "penstock_diverged": ("gauge", "1 when replicas have given different output for the same epoch, else 0."),
     "penstock_failed_tuples_total": ("counter", "Tuples that failed for good in an operator."),
     "penstock_late_tuples_total": ("counter", "Tuples that came too late for all of their windows."),
     "penstock_nodes": ("gauge", "How many nodes have a supervisor."),
@@ -44,6 +45,7 @@ def _samples(watched: Watched) -> Iterator[_Sample]:
     yield "penstock_replicas", own, float(watched.wanted.replicas)
     views = seen.get("replicas", [])
     yield "penstock_replicas_safe", own, float(sum(view["phase"] == "safe" for view in views))
+    yield "penstock_diverged", own, float(bool(seen.get("divergence")))
     for view in views:
         yield "penstock_replica_behind_epochs", {**own, "replica": view["name"]}, float(view["behind"])
     if seen:

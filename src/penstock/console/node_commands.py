@@ -11,9 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from penstock.console.calling import Calling, environment
 from penstock.console.commands import EVERYWHERE, ONE_BY_ONE, Verb
 from penstock.console.desired import Wanted
+from penstock.console.masking import masked
 from penstock.console.nodes import Node, Nodes, Task
 from penstock.console.tended import Tended
 from penstock.console.tending import begun_with
+from penstock.console.topology_log import shown_log
 from penstock.errors import CoordinationError
 
 _COMMAND_SECONDS = 300.0
@@ -22,6 +24,8 @@ _ROLLING_SECONDS = 1800.0
 _AGAIN_SECONDS = 0.5
 _LAST_WORDS = 100_000
 """Of what a command has said: rows that were asked for, or an error."""
+LOG = "log"
+"""What is asked for the end of a log; the only word is a replica, if it is of one."""
 _AT_ONCE = 4
 """How many commands are carried out side by side: each is a Python process."""
 _ROLLING_AT_ONCE = 16
@@ -58,6 +62,10 @@ class NodeCommands:
             self._nodes.finish(task, False, f"topology '{task.topology}' does not run on node '{self._node.name}'")
             return
         words = [str(word) for word in task.arguments.get("words", ())]
+        if task.verb == LOG:
+            # At once: it takes no process.
+            self._nodes.finish(task, True, shown_log(tended.place, words[0] if words else None, wanted.sets))
+            return
 
         def carry_out() -> None:
             try:
@@ -107,9 +115,7 @@ class NodeCommands:
             tended.place.note(begun_with(wanted, tended.there.begun.here))
             tended.trouble = ""
             tended.failed_renewals.clear()
-        for item in wanted.sets:
-            # The values of `--set` may be passwords.
-            said = said.replace(item, f"{item.partition('=')[0]}=…")
+        said = masked(said, wanted.sets)
         # Whole lines: they may be JSON.
         return done, said if len(said) <= _LAST_WORDS else said[-_LAST_WORDS:].partition("\n")[2]
 

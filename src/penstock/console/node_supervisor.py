@@ -21,8 +21,10 @@ from penstock.console.calling import Calling, environment
 from penstock.console.commands import Verb
 from penstock.console.desired import Desired, Wanted
 from penstock.console.home import ConsoleHome
+from penstock.console.masking import masked
 from penstock.console.node_commands import NodeCommands
 from penstock.console.nodes import Node, Nodes
+from penstock.console.private_files import private
 from penstock.console.tended import Tended
 from penstock.console.tending import (
     MOST_FAILURES,
@@ -147,7 +149,7 @@ class NodeSupervisor:
         code, tended.process = tended.process.returncode, None
         if code == 0 or there.stopping:
             return there
-        tended.why = last_words(tended.place.log) or f"exit code {code}"
+        tended.why = masked(last_words(tended.place.log), there.begun.sets) or f"exit code {code}"
         killed = code == -signal.SIGKILL
         # Killed from outside: nothing is wrong with it.
         failures = there.failures + (0 if killed else 1)
@@ -159,13 +161,15 @@ class NodeSupervisor:
         seen: dict[str, Any] = {"how": how, "why": tended.why if how in ("failed", "starting") else tended.trouble,
                                 "epoch": there.epoch, "at": time.time(), "digest": there.begun.digest,
                                 "replicas": [], "safety": "", "progress": last_progress(tended.place.log),
-                                "busy": tended.busy}  # fmt: skip
+                                "busy": tended.busy, "divergence": ""}  # fmt: skip
         if there.alive and there.epoch:
             with contextlib.suppress(CoordinationError):
                 roster = self._roster(wanted, tended)
                 members, told = roster.members(), roster.told()
                 views = views_of(members, told)
+                differing = roster.divergence() if len(views) > 1 else None
                 seen |= {"replicas": [asdict(view) for view in views], "safety": safety_of(views) if views else "",
+                         "divergence": "" if differing is None else str(differing),
                          "epoch": max([there.epoch, *(view.epoch for view in views)])}  # fmt: skip
         self._nodes.tell(self.node.name, wanted.name, seen)
 
@@ -244,7 +248,7 @@ class NodeSupervisor:
         command = [*self._calling.line("run", wanted, tended.place), "--supervised", "--json",
                    *(["--fresh"] if anew else []), *self._calling.share(wanted)]  # fmt: skip
         tended.place.path.mkdir(parents=True, exist_ok=True)
-        with tended.place.log.open("ab") as log:
+        with open(tended.place.log, "ab", opener=private) as log:
             # A session of its own: it outlives this supervisor.
             tended.process = subprocess.Popen(command, cwd=tended.place.work, env=environment(wanted), stdout=log,
                                               stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)  # fmt: skip

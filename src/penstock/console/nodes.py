@@ -126,6 +126,10 @@ class Nodes:
         text = self._coordinator.get(_RESULTS + task)
         return None if text is None else Result(**json.loads(text))
 
+    def forget_result(self, task: str) -> None:
+        """It was read, and nobody asks for it again."""
+        self._coordinator.delete(_RESULTS + task)
+
     def forget_old_results(self) -> None:
         for name, fields in self._entries(_RESULTS).items():
             if fields["time"] < time.time() - RESULTS_KEPT_SECONDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import ssl
 import threading
@@ -23,10 +24,11 @@ from penstock.console.node_supervisor import Fetch, NodeSupervisor
 from penstock.console.nodes import Node
 from penstock.console.service import Service
 from penstock.console.tokens import Tokens
+from penstock.console.versions import OtherVersion, Part, sign_in
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.dashboard.page import add_page
-from penstock.errors import ConsoleError, CoordinationError
+from penstock.errors import ConsoleError
 
 _FETCH_SECONDS = 30.0
 
@@ -59,22 +61,32 @@ class ConsoleSettings:
 
 
 def serve(settings: ConsoleSettings, say: Callable[[str], None]) -> None:
-    """Until Ctrl-C. Topologies go on without it; raises ConsoleError when it cannot be started."""
+    """Until Ctrl-C. Topologies go on without it; raises ConsoleError or CoordinationError when it cannot be started."""
     with ExitStack() as resources:
+        settings.home.make_private(settings.coordinator)
         coordinator = open_coordinator(settings.coordinator)
         resources.callback(coordinator.close)
         listener = _listener(settings) if settings.master else None
+        if listener is not None:
+            resources.callback(listener.close)
+
+        def end(error: OtherVersion) -> None:
+            say(str(error))
+            os.kill(os.getpid(), signal.SIGINT)
+
+        # Before anything is begun.
+        access = _access(settings, coordinator) if settings.master else None
+        sign_in(coordinator, Part(socket.gethostname(), os.getpid(), __version__), end)
         if settings.supervisor:
             _start_supervisor(settings, coordinator, say, resources)
-        if listener is None:
+        if listener is None or access is None:
             threading.Event().wait()
             return
-        resources.callback(listener.close)
         master = Master(coordinator, Candidate(f"{socket.gethostname()}-{settings.port}", settings.url, __version__,
                                                os.getpid()))  # fmt: skip
         master.start()
         resources.callback(master.stop)
-        app = create_app(Service(master, settings.home, coordinator), _access(settings, coordinator))
+        app = create_app(Service(master, settings.home, coordinator), access)
         add_page(app)
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, server_header=False,
                                 ssl_certfile=settings.certificate, ssl_keyfile=settings.key)  # fmt: skip
@@ -118,22 +130,11 @@ def _start_supervisor(
     shared = settings.coordinator.startswith("zookeeper:")
     epoch_logs = f"{settings.coordinator.rstrip('/')}/topologies" if shared else None
     supervisor = NodeSupervisor(node, settings.home, coordinator, fetch, say, epoch_logs)
-    _refuse_other_version(coordinator, node)
     supervisor.join()
     thread = threading.Thread(target=supervisor.run, name="penstock-node", daemon=True)
     thread.start()
     resources.callback(thread.join)
     resources.callback(supervisor.stop)
-
-
-def _refuse_other_version(coordinator: Coordinator, node: Node) -> None:
-    """All nodes of a console have the same Penstock: a replica could not go on from a sibling's state."""
-    agreed = coordinator.create_if_absent("console/version", node.version)
-    if agreed != node.version:
-        raise CoordinationError(
-            f"this console is of Penstock {agreed}, and this is {node.version}: install the same version here, or "
-            "stop all of the console and start it with the new one"
-        )
 
 
 def _listener(settings: ConsoleSettings) -> socket.socket:

@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +20,13 @@ from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.events import Event
 from penstock.console.home import ConsoleHome
 from penstock.console.inspection import inspect
+from penstock.console.masking import masked
 from penstock.console.master import Master
+from penstock.console.node_commands import LOG
 from penstock.console.nodes import RESULTS_KEPT_SECONDS, Nodes, Result, Task
 from penstock.console.tending import How
 from penstock.console.tokens import Person
+from penstock.console.topology_log import shown_log
 from penstock.console.watching import Watched
 from penstock.coordination.base import Coordinator
 from penstock.errors import CommandRefused, ConsoleError
@@ -35,6 +38,8 @@ _LOOK_SECONDS = 0.1
 _PENDING = "it is being done; look at its events"
 _RUNNING = (How.RUNNING, How.STARTING, How.STOPPING)
 _ASKED_AT_ONCE = 4
+_LOGS_ASKED_AT_ONCE = 16
+"""A log takes no process on its node, but somebody waits here for the answer."""
 _POINTS_SHOWN = 240
 """Two minutes of figures: each look sends them to every page."""
 
@@ -58,8 +63,8 @@ class Service:
         self._nodes = Nodes(coordinator)
         self._audit = Audit(home.path / "audit.jsonl")
         self._lock = threading.Lock()
-        self._asking: set[str] = set()
-        """The topologies about which a node is asked now."""
+        self._asking: set[tuple[str, ...]] = set()
+        """About what nodes are asked now: a topology, once; or the log of one, by each who asks."""
 
     # -- telling --------------------------------------------------------------------------------
 
@@ -70,8 +75,7 @@ class Service:
     def details(self, name: str) -> dict[str, Any]:
         """Everything about one topology; raises CommandRefused when there is none."""
         watched = self._watched(name)
-        text = self._coordinator.get(_GRAPHS + name)
-        graph = None if text is None else json.loads(text)
+        graph = self._graph(name)
         sources = {node["id"] for node in graph["nodes"] if node["role"] == "source"} if graph else set()
         return {
             **summary(watched),
@@ -87,14 +91,41 @@ class Service:
             "events": [vars(event) for event in self.master.watching.events(name, 50)],
         }  # fmt: skip
 
-    def place_of(self, name: str) -> Path | None:
-        """Where a topology is, if it is on this machine."""
-        watched = self._watched(name)
-        for node in watched.wanted.nodes.values():
-            place = self._home.topology(name, node).path
-            if place.is_dir():
-                return place
-        return None
+    def log(self, name: str, replica: str | None = None, node: str | None = None) -> str:
+        """The end of what a topology's supervisor has said, or one of its replicas, wherever it is.
+
+        Where several nodes have a supervisor of it, one after the other, each line with its node before it.
+        """
+        wanted = self._desired.get(name) or self._watched(name).wanted
+        homes = self._homes(wanted)
+        if replica is not None:
+            if replica not in wanted.nodes:
+                known = ", ".join(wanted.nodes)
+                raise CommandRefused(f"'{name}' has no replica '{replica}': its replicas are {known}", missing=True)
+            homes = [wanted.nodes[replica]]
+        elif node is not None:
+            if node not in homes:
+                raise CommandRefused(f"'{name}' is not on a node '{node}': it is on {', '.join(homes)}", missing=True)
+            homes = [node]
+        if len(homes) == 1:
+            return self._log_at(wanted, homes[0], replica)
+        return "".join(f"{home}: {line}\n" for home in homes for line in self._lines_at(wanted, home))
+
+    def _lines_at(self, wanted: Wanted, home: str) -> list[str]:
+        try:
+            return self._log_at(wanted, home, None).splitlines()
+        except CommandRefused as refused:
+            # The others are shown all the same.
+            return [str(refused)]
+
+    def _log_at(self, wanted: Wanted, home: str, replica: str | None) -> str:
+        place = self._home.topology(wanted.name, home)
+        if place.path.is_dir():
+            return shown_log(place, replica, wanted.sets)
+        # Several may follow the same log.
+        with self._asking_about((wanted.name, uuid.uuid4().hex), _LOGS_ASKED_AT_ONCE):
+            answer = self._given(wanted, LOG, [] if replica is None else [replica], home)
+        return self._read(wanted.name, answer)
 
     def asked(self, name: str, verb: str, *words: str) -> list[dict[str, Any]]:
         """What `penstock VERB FILE --json` says about a topology, where it is; raises CommandRefused when it does not.
@@ -102,28 +133,43 @@ class Service:
         Whoever may look may ask: it changes nothing.
         """
         wanted = self._desired.get(name) or self._watched(name).wanted
-        with self._lock:
-            if name in self._asking or len(self._asking) >= _ASKED_AT_ONCE:
-                raise TooManyQuestions("others are asking already: try again in some seconds")
-            self._asking.add(name)
-        try:
+        with self._asking_about((name,), _ASKED_AT_ONCE):
             answer = self._given(wanted, verb, ["--json", *words])
-        finally:
-            with self._lock:
-                self._asking.discard(name)
-        if not answer["done"]:
-            self._nodes.withdraw(answer["node"], answer["task"])
-            raise CommandRefused(f"'{name}' has not answered within {_ANSWER_SECONDS:.0f} s: try again")
         found = []
-        for line in answer["said"].splitlines():
+        for line in self._read(name, answer).splitlines():
             with suppress(ValueError):
                 row = json.loads(line)
                 found += [row] if isinstance(row, dict) else []
         return found
 
+    @contextmanager
+    def _asking_about(self, what: tuple[str, ...], at_once: int) -> Iterator[None]:
+        """While a node is asked: the same by one at a time, and of its kind not too much; raises TooManyQuestions."""
+        with self._lock:
+            if what in self._asking or sum(len(each) == len(what) for each in self._asking) >= at_once:
+                raise TooManyQuestions("others are asking already: try again in some seconds")
+            self._asking.add(what)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asking.discard(what)
+
+    def _read(self, name: str, answer: dict[str, Any]) -> str:
+        """What a node has said to a question, which is not kept; raises CommandRefused when it has not."""
+        if not answer["done"]:
+            self._nodes.withdraw(answer["node"], answer["task"])
+            raise CommandRefused(f"'{name}' has not answered within {_ANSWER_SECONDS:.0f} s: try again")
+        self._nodes.forget_result(answer["task"])
+        return str(answer["said"])
+
     def bundle(self, digest: str) -> bytes | None:
         path = self._home.bundle(digest)
         return path.read_bytes() if path.exists() else None
+
+    def _graph(self, name: str) -> dict[str, Any] | None:
+        text = self._coordinator.get(_GRAPHS + name)
+        return None if text is None else json.loads(text)
 
     def _watched(self, name: str) -> Watched:
         watched = self.master.watching.get(name)
@@ -175,7 +221,7 @@ class Service:
                     goal=Goal.RUN, fresh=now.fresh + (fresh or ended)))  # fmt: skip
             else:
                 wanted = self._desired.add(wanted)
-            self._coordinator.put(_GRAPHS + found.name, json.dumps(found.graph))
+            self._coordinator.put(_GRAPHS + found.name, json.dumps(_without_values(found.graph, sets)))
             self._home.forget_bundles({each.digest for each in self._desired.all()})
             # Whoever asks next finds it.
             self.master.watching.look()
@@ -193,6 +239,7 @@ class Service:
         """Carry a command out; raises CommandRefused when it makes no sense, and NotLeading."""
 
         def do() -> dict[str, Any]:
+            self._check_operator(name, command)
             wanted = self._desired.change(name, lambda now: new_goal(command, now))
             self._say(name, f"{who.name}: {told(command)}")
             if wanted.spread:
@@ -208,6 +255,16 @@ class Service:
             return self._given(wanted, command.verb, words)
 
         return self._once(key, command.verb, name, command.model_dump(exclude_none=True), who, address, do)
+
+    def _check_operator(self, name: str, command: Command) -> None:
+        """Raises CommandRefused for an operator that the topology does not have; letters may be of sources, too."""
+        graph = self._graph(name)
+        if graph is None or command.operator is None or command.verb is Verb.DEAD_LETTERS:
+            return
+        names = [node["name"] for node in graph["nodes"] if node["role"] not in ("source", "sink")]
+        if command.operator not in names:
+            raise CommandRefused(f"'{name}' has no operator '{command.operator}': its operators are "
+                                 f"{', '.join(names) or 'none'}", missing=True)  # fmt: skip
 
     def remove(self, name: str, who: Person, address: str, key: str | None = None) -> dict[str, Any]:
         """Forget a topology that does not run; what it has written stays."""
@@ -360,6 +417,11 @@ class Service:
         self.master.watching.note(Event(time.time(), name, words))
 
 
+def _without_values(graph: Mapping[str, Any], sets: Sequence[str]) -> dict[str, Any]:
+    """A graph for everybody who may look: what stands in it about its nodes may be what was set."""
+    return {**graph, "nodes": [{**node, "brief": masked(node["brief"], sets)} for node in graph["nodes"]]}
+
+
 def _answered_before(held: dict[str, Any]) -> dict[str, Any]:
     """What was answered when the same command was given first."""
     if "refused" in held:
@@ -383,6 +445,7 @@ def summary(watched: Watched) -> dict[str, Any]:
         "version": wanted.digest[:12],
         "epoch": seen.get("epoch", 0),
         "safety": seen.get("safety", ""),
+        "divergence": seen.get("divergence", ""),
         "replicas": seen.get("replicas", []),
         "wanted_replicas": wanted.replicas,
         "lag": progress.get("lag", 0),

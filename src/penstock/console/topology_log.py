@@ -5,12 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from penstock.console.home import TopologyPlace
+from penstock.console.masking import masked
+from penstock.console.private_files import write_private
 
 _LAST_WORDS = 2_000
 _PROGRESS_BYTES = 32_000
 _LONGEST_LOG = 10_000_000
+_SHOWN_BYTES = 100_000
+"""Of a log, how much of its end is shown: it may have to pass through the coordinator."""
 
 
 def last_lines(log: Path, length: int) -> list[str]:
@@ -23,6 +30,12 @@ def last_lines(log: Path, length: int) -> list[str]:
     except OSError:
         return []
     return [line.rstrip() for line in lines[1 if start else 0 :] if line.endswith("\n")]
+
+
+def shown_log(place: TopologyPlace, replica: str | None, sets: Sequence[str]) -> str:
+    """The end of what a topology's supervisor, or one of its replicas, has said here, without the values of `sets`."""
+    log = place.log if replica is None else place.state.replica(replica).logs / "replica.log"
+    return "".join(f"{line}\n" for line in masked("\n".join(last_lines(log, _SHOWN_BYTES)), sets).splitlines())
 
 
 def last_words(log: Path) -> str:
@@ -45,5 +58,5 @@ def shorten(log: Path) -> None:
     """Keep the end of a log that has grown too long; whoever writes to it goes on."""
     with contextlib.suppress(OSError):
         if log.stat().st_size > _LONGEST_LOG:
-            log.with_suffix(".log.1").write_text("\n".join(last_lines(log, _LONGEST_LOG // 10)))
+            write_private(log.with_suffix(".log.1"), "\n".join(last_lines(log, _LONGEST_LOG // 10)).encode())
             os.truncate(log, 0)

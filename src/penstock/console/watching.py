@@ -1,27 +1,29 @@
 """What a master knows of all topologies: as they are now, and as they were in the last minutes.
 
-Every candidate watches, whether it leads or not, so that one that takes over shows the same at once.
+Every candidate watches, whether it leads or not, so that one that takes over shows the same at once. What has happened
+is in the coordinator: all tell the same.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.console.desired import Desired, Wanted
+from penstock.console.event_log import ENTRY, EventLog
 from penstock.console.events import Event, events_between
 from penstock.console.nodes import Node, Nodes
-from penstock.console.seen import SILENT_SECONDS, merged
+from penstock.console.seen import SILENT_SECONDS, Hearing, merged
 from penstock.coordination.base import Coordinator
 from penstock.errors import CoordinationError
 
 LOOK_SECONDS = 0.55
 _POINTS_KEPT = 600
-_EVENTS_KEPT = 500
 _RATE_SECONDS = 2.0
 """Over how long tuples are counted for a rate: progress is told once a second."""
 
@@ -40,6 +42,10 @@ class Point:
     latency_ms: float
     first: Mapping[str, int] = field(default_factory=dict)
     """By replica, how many epochs it was the first to deliver."""
+    teller: str = ""
+    """The node that has said so."""
+    told: float = 0.0
+    """When, by that node's clock, which means nothing to others."""
 
 
 @dataclass
@@ -49,11 +55,12 @@ class Watched:
     wanted: Wanted
     seen: dict[str, Any] | None = None
     points: deque[Point] = field(default_factory=lambda: deque(maxlen=_POINTS_KEPT))
+    clock: Callable[[], float] = time.monotonic
 
     @property
     def away(self) -> bool:
         """Whether nobody has said anything of it lately."""
-        return self.seen is not None and time.time() - self.seen["at"] > SILENT_SECONDS
+        return self.seen is not None and self.clock() - self.seen["heard"] > SILENT_SECONDS
 
     @property
     def rates(self) -> Mapping[str, float]:
@@ -63,12 +70,18 @@ class Watched:
 class Watching:
     """Looks at everything, about twice a second; safe for threads."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
+    def __init__(self, coordinator: Coordinator, clock: Callable[[], float] = time.monotonic) -> None:
         self._desired = Desired(coordinator)
         self._nodes = Nodes(coordinator)
+        self._clock = clock
+        self._hearing = Hearing()
         self._lock = threading.Lock()
         self._watched: dict[str, Watched] = {}
-        self._events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
+        self._coordinator = coordinator
+        self._log = EventLog()
+        self._log_in_use = threading.Lock()
+        """By one at a time who reads or writes what all masters share; taken before the other lock."""
+        self._leads = False
         self._changed = threading.Condition(self._lock)
         self._round = 0
         self._alive: dict[str, Node] = {}
@@ -78,9 +91,11 @@ class Watching:
     def look(self) -> None:
         """One look; raises CoordinationError when the coordinator is away."""
         try:
+            self._read_events()
             wanted = {each.name: each for each in self._desired.all()}
             told = self._nodes.told()
-            seen = {name: merged(told.get(name, {})) for name in wanted}
+            heard = self._hearing.hear(told, self._clock())
+            seen = {name: merged(told.get(name, {}), heard.get(name, {})) for name in wanted}
             alive = self._nodes.alive()
         except CoordinationError:
             self.reachable = False
@@ -88,7 +103,8 @@ class Watching:
         self.reachable = True
         with self._lock:
             for name in [name for name in self._watched if name not in wanted]:
-                self._events.extend(events_between(name, self._watched.pop(name).seen, None))
+                removed = events_between(name, self._watched.pop(name).seen, None, time.time())
+                self._log.hold(removed, self._clock())
             for name, each in wanted.items():
                 self._take_in(name, each, seen[name])
             self._alive = alive
@@ -111,8 +127,9 @@ class Watching:
     def lost(self, wanted: Wanted) -> set[str]:
         """The replicas that do not run, as those nodes see it that look at the same topology now."""
         with self._lock:
-            seen = self._watched[wanted.name].seen if wanted.name in self._watched else None
-        if not wanted.spread or seen is None or not seen["replicas"] or time.time() - seen["at"] > SILENT_SECONDS:
+            watched = self._watched.get(wanted.name)
+        seen = None if watched is None or watched.away else watched.seen
+        if not wanted.spread or seen is None or not seen["replicas"]:
             return set()
         running = {view["name"] for view in seen["replicas"] if view["phase"] != "down"}
         return set(wanted.nodes) - running
@@ -124,12 +141,46 @@ class Watching:
     def events(self, topology: str | None = None, last: int = 100) -> list[Event]:
         """The newest, the oldest of them first."""
         with self._lock:
-            chosen = [event for event in self._events if topology in (None, event.topology)]
+            chosen = [event for event in self._log.events(self._leads) if topology in (None, event.topology)]
         return chosen[-last:]
 
     def note(self, event: Event) -> None:
+        """Tell what somebody has commanded; it is written down at once, or when the coordinator is there again."""
         with self._lock:
-            self._events.append(event)
+            self._log.add(event, self._clock())
+        with contextlib.suppress(CoordinationError):
+            self.write_events(leading=True)
+
+    def write_events(self, leading: bool) -> None:
+        """Who leads writes down what has happened, if anything has; raises CoordinationError."""
+        with self._lock:
+            self._leads = leading
+            self._log.forget(self._clock(), leading)
+        with self._log_in_use:
+            while leading:
+                with self._lock:
+                    draft = self._log.draft()
+                if draft is None:
+                    return
+                if draft.expected is None:
+                    written = self._coordinator.create_if_absent(ENTRY, draft.text) == draft.text
+                else:
+                    written = self._coordinator.replace(ENTRY, draft.expected, draft.text)
+                if written:
+                    with self._lock:
+                        self._log.written(draft)
+                else:
+                    # The leader before was not quite gone.
+                    self._take_in_events()
+
+    def _read_events(self) -> None:
+        with self._log_in_use:
+            self._take_in_events()
+
+    def _take_in_events(self) -> None:
+        text = self._coordinator.get(ENTRY)
+        with self._lock:
+            self._log.take_in(text, self._clock())
 
     def await_change(self, known: int, seconds: float) -> int:
         """The number of the last look; waits for a later one than `known`, but no longer than so."""
@@ -138,32 +189,48 @@ class Watching:
             return self._round
 
     def _take_in(self, name: str, wanted: Wanted, seen: dict[str, Any] | None) -> None:
-        watched = self._watched.setdefault(name, Watched(wanted))
+        watched = self._watched.setdefault(name, Watched(wanted, clock=self._clock))
         watched.wanted = wanted
-        if seen is None or (watched.seen is not None and seen["at"] <= watched.seen["at"]):
+        if seen is None or (watched.seen is not None and seen["heard"] <= watched.seen["heard"]):
             return
-        self._events.extend(events_between(name, watched.seen, seen))
+        now = time.time()
+        self._log.hold(events_between(name, watched.seen, seen, now), self._clock(), first_look=watched.seen is None)
         watched.seen = seen
-        point = point_after(watched.points, seen)
+        point = point_after(watched.points, seen, now)
         if point is not None:
             watched.points.append(point)
 
 
-def point_after(points: Sequence[Point], seen: Mapping[str, Any]) -> Point | None:
+def point_after(points: Sequence[Point], seen: Mapping[str, Any], now: float) -> Point | None:
     """The moment that `seen` tells of; None when it tells of none. Rates are since one some seconds ago."""
     progress = seen.get("progress")
     if not progress:
         return None
-    earlier = (point for point in reversed(points) if seen["at"] - point.time >= _RATE_SECONDS)
-    before = next(earlier, points[0] if points else None)
+    before = _point_before(points, seen["teller"], seen["told"])
     tuples = {name: count for name, count in progress["tuples"].items() if count is not None}
     tuples |= {f"sink:{name}": count for name, count in progress["delivered"].items()}
-    took = seen["at"] - before.time if before is not None else 0.0
-    # After a restart everything is counted from zero.
-    rates = {
-        name: max(count - before.tuples.get(name, 0), 0) / took if before is not None and took > 0 else 0.0
-        for name, count in tuples.items()
-    }
+    if before is not None:
+        took = seen["told"] - before.told
+        # After a restart everything is counted from zero.
+        rates = {name: max(count - before.tuples.get(name, 0), 0) / took for name, count in tuples.items()}
+    else:
+        last = points[-1].rates if points else {}
+        rates = {name: last.get(name, 0.0) for name in tuples}
     first = {view["name"]: view["first"] for view in seen["replicas"]}
-    return Point(seen["at"], seen["epoch"], progress["lag"], tuples, rates, progress.get("epoch_ms", 0.0), first)
+    return Point(now, seen["epoch"], progress["lag"], tuples, rates, progress.get("epoch_ms", 0.0), first,
+                 seen["teller"], seen["told"])  # fmt: skip
 
+
+def _point_before(points: Sequence[Point], teller: str, told: float) -> Point | None:
+    """What the same node said some seconds before, or as long ago as there is: two clocks cannot be compared."""
+    found = None
+    for point in reversed(points):
+        if point.teller != teller:
+            continue
+        if point.told >= told:
+            # Its clock was set back.
+            break
+        found = point
+        if told - point.told >= _RATE_SECONDS:
+            break
+    return found

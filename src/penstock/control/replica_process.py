@@ -45,7 +45,8 @@ class ReplicaProcess:
     @classmethod
     def start(cls, command: Sequence[str], log: Path) -> ReplicaProcess:
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as said:
+        # For its owner only: what a replica complains of may be a password.
+        with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as said:
             # A session of its own: Ctrl-C and the end of the terminal are not for it.
             own = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
         return cls(own.pid, own)

@@ -42,7 +42,11 @@ def held_operators(commands: Sequence[Command]) -> list[str]:
 
 
 class ScriptRun:
-    """One pass through the commands. `log` takes a line for each; `is_over` says that the topology has ended."""
+    """One pass through the commands. `log` takes a line for each; `is_over` says that the topology has ended.
+
+    `advance` is told how many were begun, before each is carried out (after it for `Wait`, which harms nobody twice);
+    when it says False another process goes on with them.
+    """
 
     def __init__(
         self,
@@ -52,6 +56,7 @@ class ScriptRun:
         is_over: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        advance: Callable[[int], bool] = lambda _: True,
     ) -> None:
         self._commands = list(commands)
         self._target = target
@@ -59,19 +64,26 @@ class ScriptRun:
         self._is_over = is_over
         self._clock = clock
         self._sleep = sleep
+        self._advance = advance
         self.failed = 0
         """How many commands could not be carried out."""
 
-    def run(self) -> None:
-        """All commands, until the topology has ended."""
-        for number, command in enumerate(self._commands):
+    def run(self, first: int = 0) -> None:
+        """All commands from the `first` on, until the topology has ended."""
+        for number, command in enumerate(self._commands[first:], first):
             if self._is_over():
                 left = len(self._commands) - number
                 self._log(f"% the topology has ended: {left} {'command is' if left == 1 else 'commands are'} left out")
                 return
             self._log(str(command))
+            waits = command.verb == "Wait"
             try:
+                if not waits and not self._advance(number + 1):
+                    self._log("% not done: another process goes on with the script")
+                    return
                 self._carry_out(command)
+                if waits and not self._is_over():
+                    self._advance(number + 1)
             except PenstockError as error:
                 self.failed += 1
                 self._log(f"% not done: {error}")

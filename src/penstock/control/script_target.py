@@ -7,18 +7,25 @@ from collections.abc import Sequence
 
 from penstock.control.running import kill_process
 from penstock.coordination.base import Coordinator
-from penstock.epochs.orders import FIRST, Orders
+from penstock.epochs.orders import FIRST, SCRIPT, Orders
 from penstock.errors import CoordinationError
 from penstock.replication.roster import Roster
 from penstock.replication.views import safety_of, views_of
 from penstock.topology.model import Topology
 
+_CRASHES = f"{SCRIPT}crashes/"
+
 
 class RunningTarget:
-    """A topology that runs, or is about to."""
+    """A topology that runs, or is about to.
 
-    def __init__(self, topology: Topology, coordinator: Coordinator) -> None:
+    With `passes_on`, a replica on another machine is crashed by the process that calls `crash_here` there.
+    """
+
+    def __init__(self, topology: Topology, coordinator: Coordinator, passes_on: bool = False) -> None:
         self._topology = topology
+        self._coordinator = coordinator
+        self._passes_on = passes_on
         self._orders = Orders(coordinator)
         self._roster = Roster(coordinator)
         self._intervals: dict[str, float] = {}
@@ -42,8 +49,12 @@ class RunningTarget:
 
     def interval(self, operator: str, seconds: float) -> None:
         """An epoch passes all operators: the slowest of them decides."""
-        self._intervals[operator] = seconds
+        self.know_interval(operator, seconds)
         self._orders.set_interval(max(self._intervals.values()))
+
+    def know_interval(self, operator: str, seconds: float) -> None:
+        """One that was given before, by another process."""
+        self._intervals[operator] = seconds
 
     def status(self) -> Sequence[str]:
         views = views_of(self._roster.members(), self._roster.told())
@@ -57,9 +68,24 @@ class RunningTarget:
         member = self._roster.members().get(replica)
         if member is None:
             raise CoordinationError(f"replica {int(replica) - 1} does not run now")
+        if member.host != socket.gethostname() and self._passes_on:
+            self._coordinator.put(_CRASHES + replica, member.run)
+            return
         if member.host != socket.gethostname():
             raise CoordinationError(f"replica {int(replica) - 1} runs on {member.host}: give the command there")
         kill_process(member.process)
+
+    def crash_here(self) -> None:
+        """Crash the replicas of this machine that another one's script is to crash."""
+        for key, run in self._coordinator.entries(_CRASHES).items():
+            member = self._roster.members().get(key.removeprefix(_CRASHES))
+            if member is None or member.run != run:
+                # It has died otherwise.
+                self._coordinator.delete(key)
+            elif member.host == socket.gethostname():
+                # The key first, so that it is done once.
+                self._coordinator.delete(key)
+                kill_process(member.process)
 
     def freeze(self, operator: str, replica: str) -> None:
         self._check(replica)

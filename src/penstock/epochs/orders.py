@@ -16,6 +16,8 @@ FIRST = "1"
 
 _FROZEN = "orders/frozen/"
 _INTERVAL = "orders/interval"
+SCRIPT = "orders/script/"
+"""How far the topology's own script was carried out; see `control.script_progress`."""
 
 
 class Orders:
@@ -59,5 +61,5 @@ class Orders:
 
     def forget(self) -> None:
         """The topology begins anew: nothing is wanted of it yet."""
-        for key in (*self._coordinator.list(_FROZEN), _INTERVAL):
+        for key in (*self._coordinator.list(_FROZEN), *self._coordinator.list(SCRIPT), _INTERVAL):
             self._coordinator.delete(key)

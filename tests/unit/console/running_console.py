@@ -57,7 +57,7 @@ class RunningConsole:
 
         def is_seen() -> bool:
             watched = self.master.watching.get(topology)
-            return watched is not None and watched.seen is not None and watched.seen["at"] >= told["at"]
+            return watched is not None and watched.seen is not None and watched.seen["at"] == told["at"]
 
         wait_until(is_seen)
 

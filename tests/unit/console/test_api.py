@@ -9,16 +9,23 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from penstock.cli.main import app
 from penstock.console import api
 from penstock.console.bundle import pack
 from penstock.console.client import Client
 from penstock.console.desired import Desired, Goal
+from penstock.console.home import ConsoleHome
+from penstock.console.node_supervisor import NodeSupervisor
+from penstock.console.nodes import Node
 from penstock.console.tokens import Role
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.errors import ConsoleError
@@ -31,8 +38,10 @@ topology: count
 chaos: {chaos}
 sources:
   ticks: {{generator: {{id: sequence}}, count: 10}}
+operators:
+  kept: {{from: ticks, filter: id >= 0}}
 sinks:
-  out: {{from: ticks, file: out/rows.jsonl}}
+  out: {{from: kept, file: out/rows.jsonl}}
 """
 
 
@@ -78,7 +87,7 @@ def test_what_was_submitted_is_listed_and_drawn(console: RunningConsole, packed:
     assert [one["name"] for one in listed] == ["count"]
     assert listed[0]["how"] == "waiting for a node"
     graph = console.client.get("/api/topologies/count")["graph"]
-    assert {node["id"] for node in graph["nodes"]} == {"ticks", "sink:out"}
+    assert {node["id"] for node in graph["nodes"]} == {"ticks", "kept", "sink:out"}
     assert console.home.bundle(answer["digest"]).read_bytes() == packed
 
 
@@ -160,6 +169,10 @@ def test_the_same_command_twice_is_carried_out_once(console: RunningConsole, pac
 @pytest.mark.parametrize(("path", "command", "code", "words"), [
     ("sum", {"verb": "stop"}, 404, "there is no topology 'sum'"),
     ("count", {"verb": "freeze", "replica": "7"}, 404, "has no replica '7'"),
+    ("count", {"verb": "freeze", "operator": "nobody"}, 404, "no operator 'nobody': its operators are kept"),
+    ("count", {"verb": "freeze", "operator": "ticks"}, 404, "has no operator 'ticks'"),
+    ("count", {"verb": "rescale", "operator": "nobody", "instances": 2}, 404, "has no operator 'nobody'"),
+    ("count", {"verb": "freeze", "operator": "kept"}, 409, "has no node yet"),
     ("count", {"verb": "crash"}, 409, "chaos: allowed"),
     ("count", {"verb": "freeze"}, 409, "has no node yet"),
     ("count", {"verb": "dance"}, 422, "verb"),
@@ -254,6 +267,70 @@ def test_what_a_topology_says_of_itself_is_passed_on(console: RunningConsole, pa
                      ["state", "--json"], ["state", "--json", "counts", "--limit", "7"]]  # fmt: skip
 
 
+def test_a_log_comes_from_the_machine_where_it_is(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    with pytest.raises(ConsoleError, match="'count' has no node yet"):
+        console.client.text("/api/topologies/count/log")
+    # A node with a home of its own, as on another machine.
+    elsewhere = ConsoleHome(console.home.path.parent / "elsewhere")
+    place = elsewhere.topology("count", "a")
+    place.path.mkdir(parents=True)
+    place.log.write_text("it runs\n")
+    replica = place.state.replica("1").logs
+    replica.mkdir(parents=True)
+    (replica / "replica.log").write_text("epoch 1\nepoch 2\n")
+    Desired(console.coordinator).change("count", lambda now: replace(now, goal=Goal.STOP))
+    with joined(console, NodeSupervisor(Node("a", "here", 1, "0"), elsewhere, console.coordinator, lambda _: b"")):
+        wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+        assert console.client.text("/api/topologies/count/log") == "it runs\n"
+        assert console.client.text("/api/topologies/count/log", replica="1") == "epoch 1\nepoch 2\n"
+        with pytest.raises(ConsoleError, match="no replica '7': its replicas are 1"):
+            console.client.text("/api/topologies/count/log", replica="7")
+        with pytest.raises(ConsoleError, match="not on a node 'z': it is on a"):
+            console.client.text("/api/topologies/count/log", node="z")
+    # What was asked is not kept.
+    assert console.coordinator.list("console/results/") == []
+    console.coordinator.delete("console/nodes/a")
+    with pytest.raises(ConsoleError, match="the node 'a' of 'count' is away"):
+        console.client.text("/api/topologies/count/log")
+    # Where the node's home is here too, nobody needs to be asked.
+    here = console.home.topology("count", "a")
+    here.path.mkdir(parents=True)
+    here.log.write_text("it ran\n")
+    assert console.client.text("/api/topologies/count/log") == "it ran\n"
+
+
+@contextmanager
+def joined(console: RunningConsole, node: NodeSupervisor) -> Iterator[None]:
+    """While a node looks after what it is given."""
+    node.join()
+    thread = threading.Thread(target=node.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        node.stop()
+        thread.join()
+
+
+def test_with_several_nodes_the_logs_of_all_are_shown(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    Desired(console.coordinator).change("count", lambda now: replace(
+        now, replicas=3, spread=True, nodes={"1": "a", "2": "b", "3": "c"}))
+    for node in ("a", "b"):
+        place = console.home.topology("count", node)
+        place.path.mkdir(parents=True)
+        place.log.write_text(f"here is {node}\nall is well\n")
+    assert console.client.text("/api/topologies/count/log").splitlines() == [
+        "a: here is a", "a: all is well", "b: here is b", "b: all is well",
+        "c: the node 'c' of 'count' is away: nobody there can do it now"]  # fmt: skip
+    assert console.client.text("/api/topologies/count/log", node="b") == "here is b\nall is well\n"
+    wait_until(lambda: console.client.get("/api/topologies/count")["nodes"] == ["a", "b", "c"])
+    shown = CliRunner().invoke(app, ["logs", "count", "--at", console.url])
+    assert shown.stdout.splitlines() == ["a: here is a", "a: all is well", "b: here is b", "b: all is well"]
+    assert "c: the node 'c' of 'count' is away" in shown.stderr
+
+
 def test_it_is_stopped_for_what_cannot_be_done_while_it_runs(console: RunningConsole, packed: bytes) -> None:
     submit(console, packed)
     console.node("a")
@@ -315,6 +392,47 @@ def test_rates_events_and_figures_come_from_what_nodes_see(console: RunningConso
 def test_health_is_told_to_everybody(console: RunningConsole) -> None:
     assert raw(console, "/healthz") == (200, "alive\n")
     assert raw(console, "/readyz") == (200, "ready\n")
+
+
+def test_who_sees_no_coordinator_or_no_leader_is_not_ready(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    with running_console(tmp_path, coordinator) as console:
+        wait_until(lambda: raw(console, "/readyz") == (200, "ready\n"))
+        coordinator.store.go_away()
+        wait_until(lambda: raw(console, "/readyz") == (503, "the coordinator does not answer\n"))
+        assert raw(console, "/healthz") == (200, "alive\n")
+        coordinator.store.come_back()
+        wait_until(lambda: raw(console, "/readyz") == (200, "ready\n"))
+        # Nobody is left who could lead.
+        console.master._election.resign()
+        assert raw(console, "/readyz") == (503, "no master leads yet\n")
+
+
+def first_look(console: RunningConsole, topology: str = "count") -> dict[str, Any]:
+    """What a page is told first that comes, or comes back."""
+    with urllib.request.urlopen(f"{console.url}/api/stream?topology={topology}", timeout=10) as stream:
+        told: dict[str, Any] = json.loads(stream.readline().decode().removeprefix("data: "))
+        return told
+
+
+def test_a_page_that_leaves_and_comes_back_is_told_how_everything_is_now(
+    console: RunningConsole, packed: bytes
+) -> None:
+    submit(console, packed)
+    console.see("count", how="starting")
+    assert first_look(console)["how"] == "starting"
+    console.see("count", how="running", epoch=9)
+    again = first_look(console)
+    assert (again["how"], again["epoch"], again["graph"]["nodes"][0]["id"]) == ("running", 9, "ticks")
+
+
+def test_pages_that_have_left_do_not_stand_in_the_way_of_others(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "_LISTENERS", ThreadPoolExecutor(2))
+    submit(console, packed)
+    for _ in range(6):
+        assert first_look(console)["name"] == "count"
 
 
 # Who may come in.
@@ -394,6 +512,13 @@ def test_values_of_sets_are_not_in_the_audit(console: RunningConsole, packed: by
     (line,) = (console.home.path / "audit.jsonl").read_text().splitlines()
     assert json.loads(line)["sets"] == ["dead_letters"]
     assert "secret" not in line
+
+
+def test_values_of_sets_are_not_told(console: RunningConsole, packed: bytes) -> None:
+    console.client.submit(packed, "topology.yaml", ("sinks.out.file=out/hunter22.jsonl",), False, False)
+    told = [console.client.text(path) for path in ("/api/topologies", "/api/topologies/count", "/api/events")]
+    assert "file …" in json.loads(told[1])["graph"]["nodes"][-1]["brief"]
+    assert [text for text in told if "hunter22" in text] == []
 
 
 def test_one_question_about_a_topology_at_a_time(console: RunningConsole, packed: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 from penstock.console.desired import Wanted
@@ -15,12 +16,17 @@ from .running_console import view
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def test_every_figure_is_described_and_its_labels_are_quoted() -> None:
-    watched = Watched(Wanted("count", "d", "f", replicas=2))
-    watched.seen = {"how": "running", "at": 9e9, "epoch": 7, "replicas": [view("1"), view("2", "recovering", behind=3)],
+def watched() -> Watched:
+    made = Watched(Wanted("count", "d", "f", replicas=2))
+    made.seen = {"how": "running", "heard": time.monotonic(), "epoch": 7,
+                    "replicas": [view("1"), view("2", "recovering", behind=3)],
                     "progress": {"tuples": {'a"b': 5, "c": None}, "delivered": {"out": 4}, "lag": 2, "epoch_ms": 250.0,
                                  "late": 1, "failed": {"own": 3}}}  # fmt: skip
-    text = metrics([watched], nodes=1, leading=True)
+    return made
+
+
+def test_every_figure_is_described_and_its_labels_are_quoted() -> None:
+    text = metrics([watched()], nodes=1, leading=True)
     assert 'penstock_tuples_total{topology="count",node="a\\"b"} 5.0' in text
     assert 'penstock_replica_behind_epochs{topology="count",replica="2"} 3.0' in text
     assert "penstock_epoch_seconds{topology=\"count\"} 0.25" in text
@@ -34,5 +40,14 @@ def test_the_dashboard_and_the_docs_know_the_figures_that_there_are() -> None:
     asked = {name for panel in dashboard["panels"] for target in panel["targets"]
              for name in re.findall(r"penstock_\w+", target["expr"])}  # fmt: skip
     assert asked == set(_HELP)
-    page = (DOCS / "console.md").read_text()
-    assert [name for name in _HELP if f"`{name}" not in page] == []
+    rows = [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in (DOCS / "console.md").read_text().splitlines() if line.startswith("| `penstock_")]  # fmt: skip
+    assert {row[0].strip("`"): (row[2], row[3]) for row in rows} == _HELP
+    labels = {row[0].strip("`"): set(re.findall(r"`(\w+)`", row[1])) for row in rows}
+    assert labels == labels_told()
+
+
+def labels_told() -> dict[str, set[str]]:
+    text = metrics([watched()], nodes=1, leading=True)
+    found = re.findall(r"^(penstock_\w+)(?:\{(.*)\})? ", text, re.MULTILINE)
+    return {name: set(re.findall(r'(\w+)="', given)) for name, given in found}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
 import threading
@@ -11,16 +13,25 @@ from pathlib import Path
 
 import pytest
 
+from penstock.console.audit import Audit
 from penstock.console.bundle import contents, digest_of, pack
 from penstock.console.calling import Calling
 from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.home import Begun, ConsoleHome
+from penstock.console.metrics import metrics
 from penstock.console.node_commands import NodeCommands
 from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.nodes import Node, Nodes, Task
+from penstock.console.private_files import private
+from penstock.console.service import summary
 from penstock.console.tended import Tended
+from penstock.console.tending import There
+from penstock.console.watching import Watching
+from penstock.control.replica_process import ReplicaProcess
 from penstock.coordination.memory import MemoryCoordinator
+from penstock.coordination.opening import open_coordinator
 from penstock.errors import CoordinationError
+from penstock.replication.roster import Member, Roster, Told
 from penstock.runtime.state_folder import StateFolder
 
 from ...waiting import wait_until
@@ -34,7 +45,7 @@ def test_a_disk_that_takes_nothing_is_told_and_tried_again(tmp_path: Path) -> No
     digest = digest_of(contents(packed))
     Desired(coordinator).add(Wanted("t", digest, "topology.yaml", nodes={"1": "n"}))
     # Where a note would be written there is something else.
-    (home.topology("t", "n").path / ".begun").mkdir(parents=True)
+    (home.topology("t", "n").path / ".begun.draft").mkdir(parents=True)
     node = NodeSupervisor(Node("n", "here", 1, "0"), home, coordinator, lambda _: packed)
     node.look()
     seen = Nodes(coordinator).told()["t"]["n"]
@@ -177,3 +188,119 @@ def test_with_other_values_it_is_stopped_and_started(tmp_path: Path, watcher: su
     node.look()
     assert watcher.wait(10) < 0
     assert node._tended["t"].there.stopping
+
+
+def test_files_that_are_not_those_that_were_submitted_are_not_run(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/topology.yaml").write_text("topology: t\n")
+    digest = digest_of(contents(pack(tmp_path / "own")))
+    (tmp_path / "own/topology.yaml").write_text("topology: t\n# and something else\n")
+    others = pack(tmp_path / "own")
+    coordinator, fetched = MemoryCoordinator(), []
+    Desired(coordinator).add(Wanted("t", digest, "topology.yaml", nodes={"1": "n"}))
+
+    def fetch(wanted: str) -> bytes:
+        fetched.append(wanted)
+        return others
+
+    node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path / "home"), coordinator, fetch)
+    node.look()
+    node.look()
+    seen = Nodes(coordinator).told()["t"]["n"]
+    assert (seen["how"], seen["why"]) == (
+        "starting", "its files could not be had: its files are not those that were submitted: submit it once more")
+    assert fetched == [digest], "it does not get better by itself"
+    tended = node._tended["t"]
+    assert (tended.process, tended.place.work.exists()) == (None, False)
+
+
+def test_replicas_that_differ_are_told(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    Desired(coordinator).add(Wanted("t", "d", "topology.yaml", replicas=2, nodes={"1": "n", "2": "n"}))
+    roster = Roster(coordinator)
+    for name, digest in (("1", "a"), ("2", "b")):
+        roster.join(Member(name, "local", "here", 1, name))
+        roster.tell(name, Told(name, epoch=7))
+        roster.compare(name, "v", 7, ["own"], {"own": digest})
+    node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+    tended = Tended(node._home.topology("t", "n"), coordinator=coordinator)
+    tended.there = There(alive=True, epoch=7)
+    (wanted,) = Desired(coordinator).all()
+    node._report(wanted, tended)
+    watching = Watching(coordinator)
+    watching.look()
+    (told,) = watching.all()
+    assert summary(told)["divergence"].startswith("replicas 1 and 2 differ in epoch 7, first in 'own'")
+    assert 'penstock_diverged{topology="t"} 1.0' in metrics([told], 1, True)
+    watching.write_events(leading=True)
+    assert watching.events()[-1].words.startswith("replicas 1 and 2 differ in epoch 7, first in 'own'")
+
+
+# What was set may be a password.
+
+SECRET = "hunter22"
+
+
+def failing(tmp_path: Path, coordinator: MemoryCoordinator) -> NodeSupervisor:
+    """A node whose topology says what was set for it, and fails."""
+    sets = (f"sinks.db.sql=postgresql://ann:{SECRET}@db",)
+    Desired(coordinator).add(Wanted("t", "d", "topology.yaml", sets, nodes={"1": "n"}))
+    place = ConsoleHome(tmp_path).topology("t", "n")
+    place.work.mkdir(parents=True)
+    place.note(Begun("d", "topology.yaml", sets))
+    place.log.write_text(f"cannot log in to postgresql://ann:{SECRET}@db\nthe password {SECRET} is wrong\n")
+    node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+    ended = subprocess.Popen([sys.executable, "-c", "raise SystemExit(2)"])
+    ended.wait()
+    # It was seen to run before it ended.
+    node._tended["t"] = Tended(place, There(place.begun(), alive=True), ended)
+    return node
+
+
+def test_what_was_set_is_neither_in_states_nor_in_events_nor_in_logs_nor_in_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = failing(tmp_path, coordinator), Nodes(coordinator)
+    node.look()
+    watching = Watching(coordinator)
+    watching.look()
+    watching.write_events(leading=True)
+    (told,) = watching.all()
+    assert (told.seen or {})["why"] == "cannot log in to …\nthe password … is wrong"
+    (event,) = watching.events()
+    assert event.words == "has failed and is not started again: the password … is wrong"
+
+    monkeypatch.setattr(NodeCommands, "_called", lambda *_: (False, f"no such user: {SECRET}"))
+    nodes.give(Task("1", "n", "freeze", "t"))
+    nodes.give(Task("2", "n", "log", "t"))
+    wait_until(lambda: node.look() or (nodes.result("1") and nodes.result("2")))
+    answer, log = nodes.result("1"), nodes.result("2")
+    assert answer is not None
+    assert log is not None
+    assert (answer.said, log.said) == ("no such user: …", "cannot log in to …\nthe password … is wrong\n")
+
+
+def test_files_in_which_it_may_stand_are_for_their_owner(tmp_path: Path) -> None:
+    home = ConsoleHome(tmp_path / "home")
+    before = os.umask(0o022)
+    try:
+        home.make_private("zookeeper://elsewhere")
+        assert not home.path.exists()
+        home.make_private(home.coordinator)
+        coordinator = open_coordinator(home.coordinator)
+        coordinator.put("a", SECRET)
+        home.keep_bundle("0" * 64, b"")
+        place = home.topology("t", "n")
+        place.note(Begun(sets=(f"a={SECRET}",)))
+        Audit(home.path / "audit.jsonl").note("ann", "operator", "", "stop", "t", {})
+        # One that others could read until now.
+        place.log.write_text("line\n")
+        open(place.log, "ab", opener=private).close()
+        ReplicaProcess.start([sys.executable, "-c", ""], place.path / "replica.log")
+    finally:
+        os.umask(before)
+    files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in home.path.rglob("*") if path.is_file()}
+    coordinator.close()
+    assert {"console.sqlite", "console.sqlite-wal", "begun", "run.log", "audit.jsonl", "replica.log"} <= set(files)
+    assert set(files.values()) == {0o600}, files

@@ -85,16 +85,17 @@ def test_who_watches_other_replicas_than_before_is_exchanged_and_they_go_on() ->
 
 
 def test_what_nodes_see_is_put_together_and_what_is_old_is_forgotten() -> None:
-    def saw(at: float, how: str, epoch: int, **phases: str) -> dict[str, object]:
-        return {"at": at, "how": how, "why": how, "progress": {"epoch": epoch},
+    def saw(how: str, epoch: int, **phases: str) -> dict[str, object]:
+        return {"at": -float(epoch), "how": how, "why": how, "progress": {"epoch": epoch},
                 "replicas": [{"name": name.removeprefix("r"), "phase": phase} for name, phase in phases.items()]}
 
-    found = merged({"a": saw(100.0, "running", 9, r1="safe", r2="down"), "b": saw(100.4, "starting", 0, r2="starting"),
-                    "gone": saw(50.0, "running", 900, r3="safe")})  # fmt: skip
+    found = merged({"a": saw("running", 9, r1="safe", r2="down"), "b": saw("starting", 1, r2="starting"),
+                    "gone": saw("running", 900, r3="safe")}, {"a": 100.0, "b": 100.4, "gone": 50.0})  # fmt: skip
     assert found is not None
-    assert (found["how"], found["why"], found["at"], found["progress"]) == ("running", "running", 100.4, {"epoch": 9})
+    assert (found["how"], found["why"], found["progress"]) == ("running", "running", {"epoch": 9})
+    assert (found["heard"], found["at"], found["teller"], found["told"]) == (100.4, -1.0, "a", -9.0)
     assert [(each["name"], each["phase"]) for each in found["replicas"]] == [("1", "safe"), ("2", "starting")]
-    assert merged({}) is None
+    assert merged({}, {}) is None
 
 
 def test_one_that_had_failed_is_tried_again_when_somebody_says_so() -> None:
@@ -110,7 +111,7 @@ def seen(how: str = "running", *replicas: object, why: str = "") -> dict[str, ob
 
 
 def words(before: dict[str, object] | None, after: dict[str, object] | None) -> list[str]:
-    return [event.words for event in events_between("count", before, after)]
+    return [event.words for event in events_between("count", before, after, 0.0)]
 
 
 def test_events_are_in_plain_words() -> None:
@@ -127,6 +128,13 @@ def test_events_are_in_plain_words() -> None:
         "has failed and is not started again: left on it"
     ]
     assert words(both, None) == ["was removed"]
+
+
+def test_replicas_that_differ_are_told_once() -> None:
+    both = seen("running", view("1"), view("2"))
+    differing = both | {"divergence": "replicas 1 and 2 differ in epoch 7"}
+    assert words(both, differing) == ["replicas 1 and 2 differ in epoch 7"]
+    assert words(differing, differing) == []
 
 
 def test_without_a_sibling_a_death_is_felt() -> None:

@@ -1,0 +1,115 @@
+"""What a master makes of what nodes say, whatever their clocks say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from penstock.console.desired import Desired, Wanted
+from penstock.console.master import Candidate, Master
+from penstock.console.nodes import Node, Nodes
+from penstock.console.watching import Watching
+from penstock.coordination.memory import MemoryCoordinator
+
+from .running_console import view
+
+SPREAD = Wanted("t", "d", "f", replicas=2, spread=True, nodes={"1": "a", "2": "b"})
+
+
+@dataclass
+class Machines:
+    """A master, and nodes whose clocks are wrong by so many seconds; time passes when it is told to."""
+
+    wrong: dict[str, float]
+    now: float = 1000.0
+    coordinator: MemoryCoordinator = field(default_factory=MemoryCoordinator)
+
+    def __post_init__(self) -> None:
+        self.watching = Watching(self.coordinator, lambda: self.now)
+        Desired(self.coordinator).add(SPREAD)
+        for name in self.wrong:
+            Nodes(self.coordinator).join(Node(name, name, 1, "0"))
+
+    def pass_seconds(self, seconds: float, says: dict[str, list[dict[str, Any]]], per_second: int = 100) -> None:
+        """Those who say something do so twice a second, by their clocks."""
+        for _ in range(int(seconds * 2)):
+            self.now += 0.5
+            for node, replicas in says.items():
+                epoch = int(self.now * 2)
+                progress = {"epoch": epoch, "tuples": {"ticks": int(self.now * per_second)}, "delivered": {}, "lag": 0}
+                Nodes(self.coordinator).tell(node, "t", {
+                    "how": "running", "why": "", "epoch": epoch, "at": self.now + self.wrong[node],
+                    "replicas": replicas, "safety": "", "progress": progress, "busy": False})  # fmt: skip
+            self.watching.look()
+
+    @property
+    def lost(self) -> set[str]:
+        return self.watching.lost(SPREAD)
+
+    @property
+    def away(self) -> bool:
+        watched = self.watching.get("t")
+        assert watched is not None
+        return watched.away
+
+
+BOTH = [view("1"), view("2")]
+ONE_GONE = [view("1", "down"), view("2")]
+WRONG = [{"a": 600.0, "b": 0.0}, {"a": 0.0, "b": 600.0}, {"a": -600.0, "b": 600.0}, {"a": 0.0, "b": -600.0}]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_a_node_is_lost_by_its_silence_and_not_by_its_clock(wrong: dict[str, float]) -> None:
+    machines = Machines(wrong)
+    machines.pass_seconds(10, {"a": BOTH, "b": BOTH})
+    assert (machines.away, machines.lost) == (False, set())
+    # One falls silent, and the other sees that its replica is gone.
+    machines.pass_seconds(10, {"b": ONE_GONE})
+    assert (machines.away, machines.lost) == (False, {"1"})
+    machines.pass_seconds(10, {})
+    assert (machines.away, machines.lost) == (True, set())
+    machines.pass_seconds(1, {"a": BOTH})
+    assert not machines.away
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_a_replica_of_a_node_that_is_lost_moves_whatever_the_clocks_say(wrong: dict[str, float]) -> None:
+    machines = Machines(wrong)
+    master = Master(machines.coordinator, Candidate("m", "", "0", 1))
+    master.watching = machines.watching
+    machines.pass_seconds(10, {"a": BOTH, "b": BOTH})
+    machines.coordinator.delete("console/nodes/a")
+    Nodes(machines.coordinator).join(Node("c", "c", 1, "0"))
+    machines.pass_seconds(10, {"b": ONE_GONE})
+    master.place_all()
+    wanted = Desired(machines.coordinator).get("t")
+    assert wanted is not None
+    assert wanted.nodes == {"1": "c", "2": "b"}
+
+
+def test_rates_are_by_the_clock_of_who_counts() -> None:
+    machines = Machines({"a": 600.0, "b": -600.0})
+
+    def rate() -> float:
+        watched = machines.watching.get("t")
+        assert watched is not None
+        return watched.rates["ticks"]
+
+    machines.pass_seconds(10, {"a": BOTH, "b": BOTH})
+    assert rate() == pytest.approx(100)
+    # Another one tells; the first is gone.
+    machines.pass_seconds(8, {"b": BOTH})
+    assert rate() == pytest.approx(100)
+    machines.wrong["b"] = -1200.0
+    machines.pass_seconds(0.5, {"b": BOTH})
+    assert rate() == pytest.approx(100)
+    machines.pass_seconds(1, {"b": BOTH})
+    assert rate() == pytest.approx(100)
+
+
+def test_one_that_is_not_spread_loses_nothing() -> None:
+    machines = Machines({"a": 0.0})
+    machines.pass_seconds(1, {"a": ONE_GONE})
+    assert machines.watching.lost(replace(SPREAD, spread=False)) == set()
