@@ -114,7 +114,7 @@ class Watching:
             seen = self._watched[wanted.name].seen if wanted.name in self._watched else None
         if not wanted.spread or seen is None or not seen["replicas"] or time.time() - seen["at"] > SILENT_SECONDS:
             return set()
-        running = {view["name"] for view in seen["replicas"] if view["phase"] != "down"}
+        running = {view["name"] for view in seen["replicas"] if view["phase"] not in ("down", "parked")}
         return set(wanted.nodes) - running
 
     def nodes(self) -> dict[str, Node]:

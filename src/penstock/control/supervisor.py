@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide, phase_of
 from penstock.replication.placement import choose_cell
 from penstock.replication.replica import ReplicaPlace, log_of
-from penstock.replication.roster import ENDED, FAILED, FROZEN, Roster, Told
+from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Roster, Told
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView
 from penstock.runtime.swap import settle
@@ -261,6 +261,7 @@ class Supervisor:
         try:
             members, told = self._roster.members(), self._roster.told()
             self._heed_version(self._roster.version())
+            self._tell_who_is_parked(told)
         except CoordinationError:
             # Nobody can be told to be gone while the coordinator is away: only processes that are not there are.
             members, told = None, {}
@@ -290,6 +291,14 @@ class Supervisor:
             for slot in self._slots:
                 if slot.sight.parked:
                     slot.sight = replace(slot.sight, parked=False, failures=0)
+
+    def _tell_who_is_parked(self, told: Mapping[str, Told]) -> None:
+        """Everybody is to see it, and the replica itself is gone."""
+        for slot in self._slots:
+            said = told.get(slot.name)
+            if slot.sight.parked and (said is None or said.how != PARKED):
+                last = slot.told or Told(slot.run or slot.past)
+                self._roster.tell(slot.name, replace(last, how=PARKED, why=slot.why))
 
     def _heed_divergence(self) -> None:
         if self._diverged:
@@ -342,9 +351,9 @@ class Supervisor:
             slot.process.kill()
         told = slot.told
         slot.why = told.why if told is not None and told.how == FAILED and told.run == slot.run else self._how(code)
-        self._say(f"replica {slot.name} has ended: {slot.why.splitlines()[0]}")
-        failures = sight.failures + 1
-        return replace(sight, failures=failures, parked=code == _WRONG_TOPOLOGY, seen=False, registered=False, epoch=0)
+        parked = code == _WRONG_TOPOLOGY
+        self._say(f"replica {slot.name} {'is parked' if parked else 'has ended'}: {slot.why.splitlines()[0]}")
+        return replace(sight, failures=sight.failures + 1, parked=parked, seen=False, registered=False, epoch=0)
 
     def _how(self, code: int | None) -> str:
         if code is not None and code < 0:

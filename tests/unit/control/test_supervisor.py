@@ -16,7 +16,7 @@ from penstock import Topology
 from penstock.control.supervisor import Supervisor
 from penstock.replication.lifecycle import Phase
 from penstock.replication.replica import ReplicaPlace
-from penstock.replication.views import ReplicaView
+from penstock.replication.views import ReplicaView, views_of
 from penstock.runtime.state_folder import StateFolder
 
 from ...waiting import wait_until
@@ -90,6 +90,11 @@ def process_of(watched: Watched, name: str) -> int:
     return with_roster[name].process
 
 
+def seen_from_outside(watched: Watched) -> list[ReplicaView]:
+    roster = watched._supervisor._roster
+    return views_of(roster.members(), roster.told())
+
+
 def test_a_replica_that_is_killed_is_replaced_once(watched: Watched) -> None:
     watched.until(Phase.SAFE, Phase.SAFE)
     killed = process_of(watched, "1")
@@ -111,6 +116,11 @@ def test_one_that_will_not_start_is_parked_with_its_reason_until_there_is_a_new_
     os.killpg(process_of(watched, "2"), signal.SIGKILL)
     watched.until(Phase.SAFE, Phase.PARKED)
     assert watched.views[1].why == "its file is wrong"
+    assert "replica 2 is parked: its file is wrong" in watched.said
+    # Whoever looks from outside sees it, too.
+    wait_until(lambda: [view.phase for view in seen_from_outside(watched)] == [Phase.SAFE, Phase.PARKED], SECONDS)
+    assert seen_from_outside(watched)[1].why == "its file is wrong"
     (tmp_path / "broken-2").unlink()
     watched._supervisor._roster.open_to_new_version()
     watched.until(Phase.SAFE, Phase.SAFE)
+    wait_until(lambda: [view.phase for view in seen_from_outside(watched)] == [Phase.SAFE, Phase.SAFE], SECONDS)
