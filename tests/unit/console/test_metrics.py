@@ -17,7 +17,8 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 def test_every_figure_is_described_and_its_labels_are_quoted() -> None:
     watched = Watched(Wanted("count", "d", "f", replicas=2))
-    watched.seen = {"how": "running", "at": 9e9, "epoch": 7, "replicas": [view("1"), view("2", "recovering", behind=3), view("3", "parked")],
+    replicas = [view("1"), view("2", "recovering", behind=3), view("3", "parked")]
+    watched.seen = {"how": "running", "at": 9e9, "epoch": 7, "replicas": replicas,
                     "progress": {"tuples": {'a"b': 5, "c": None}, "delivered": {"out": 4}, "lag": 2, "epoch_ms": 250.0,
                                  "late": 1, "failed": {"own": 3}}}  # fmt: skip
     text = metrics([watched], nodes=1, leading=True)
