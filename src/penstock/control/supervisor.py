@@ -26,7 +26,7 @@ from penstock.epochs.log import EpochLog
 from penstock.epochs.orders import Orders
 from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide, phase_of
-from penstock.replication.placement import choose_cell
+from penstock.replication.placement import HEALING_SECONDS, choose_cell
 from penstock.replication.replica import ReplicaPlace, log_of
 from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Roster, Told
 from penstock.replication.version import version_of
@@ -41,6 +41,8 @@ _PACES_KEPT = 20
 _LOWERED_SECONDS = 90.0
 """A replica that starts leaves the processors to its siblings until it is safe, but no longer than this: on a machine
 with too much to do it would never catch up."""
+_FAILURES_OF_A_SICK_CELL = 2
+"""So many failures in a row, and never safe between them, are put down to the cell; one may be chance, or a kill."""
 _WRONG_TOPOLOGY = 2
 """The exit code of a replica that will not start, however often it is tried."""
 
@@ -80,6 +82,8 @@ class Supervisor:
         self._clock = clock
         self._when_safe: Callable[[], None] | None = when_safe
         self._slots: list[_Slot] = []
+        self._sick: dict[str, float] = {}
+        """The cells in which replicas have failed again and again, and when they last did."""
         self._head = Head()
         self._paces: deque[float] = deque(maxlen=_PACES_KEPT)
         self._stopping = False
@@ -342,6 +346,7 @@ class Supervisor:
         if caught_up:
             slot.sight = replace(slot.sight, failures=0)
             slot.why = ""
+            self._sick.pop(slot.cell, None)
 
     def _fallen(self, slot: _Slot, sight: Sight) -> Sight:
         """It was there, and is not any more."""
@@ -353,7 +358,10 @@ class Supervisor:
         slot.why = told.why if told is not None and told.how == FAILED and told.run == slot.run else self._how(code)
         parked = code == _WRONG_TOPOLOGY
         self._say(f"replica {slot.name} {'is parked' if parked else 'has ended'}: {slot.why.splitlines()[0]}")
-        return replace(sight, failures=sight.failures + 1, parked=parked, seen=False, registered=False, epoch=0)
+        failures = sight.failures + 1
+        if failures >= _FAILURES_OF_A_SICK_CELL and not parked:
+            self._sick[slot.cell] = self._clock()
+        return replace(sight, failures=failures, parked=parked, seen=False, registered=False, epoch=0)
 
     def _how(self, code: int | None) -> str:
         if code is not None and code < 0:
@@ -375,7 +383,7 @@ class Supervisor:
                 if self._share is not None:
                     with contextlib.suppress(CoordinationError):
                         others = self._cells_of_others(slot.name)
-                sick = [slot.cell] if slot.sight.failures > 1 else []
+                sick = {cell: since for cell, since in self._sick.items() if now - since < HEALING_SECONDS}
                 slot.cell = choose_cell(self.topology.cells, others, sick) or slot.cell
                 command = [*self._command, "--replica", slot.name, "--cell", slot.cell]
                 slot.lowered = can_be_raised() and self._any_safe()
