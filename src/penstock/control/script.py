@@ -42,7 +42,10 @@ def held_operators(commands: Sequence[Command]) -> list[str]:
 
 
 class ScriptRun:
-    """One pass through the commands. `log` takes a line for each; `is_over` says that the topology has ended."""
+    """One pass through the commands. `log` takes a line for each; `is_over` says that the topology has ended.
+
+    `when_given` is called when nothing is left but waiting.
+    """
 
     def __init__(
         self,
@@ -52,8 +55,10 @@ class ScriptRun:
         is_over: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        when_given: Callable[[], None] = lambda: None,
     ) -> None:
         self._commands = list(commands)
+        self._when_given = when_given
         self._target = target
         self._log = log
         self._is_over = is_over
@@ -64,6 +69,7 @@ class ScriptRun:
 
     def run(self) -> None:
         """All commands, until the topology has ended."""
+        last = max((number for number, command in enumerate(self._commands) if command.verb != "Wait"), default=-1)
         for number, command in enumerate(self._commands):
             if self._is_over():
                 left = len(self._commands) - number
@@ -75,6 +81,8 @@ class ScriptRun:
             except PenstockError as error:
                 self.failed += 1
                 self._log(f"% not done: {error}")
+            if number == last:
+                self._when_given()
 
     def _carry_out(self, command: Command) -> None:
         match command.verb, command.arguments:
