@@ -7,8 +7,9 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,8 @@ from .readings import Project
 from .replicated import owner, stream
 
 INTERVAL = "500ms"
+QUIET_SECONDS = 3.0
+"""Six epochs long."""
 CODE = "def tagged(tup):\n    return tup.id, tup.key\n"
 CHANCE = "import random\n\ndef tagged(tup):\n    return tup.id, random.choice('abc')\n"
 TEN_MINUTES_AHEAD = "+600"
@@ -42,6 +45,19 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
 def epochs(project: Project) -> list[int]:
     """How far each replica is."""
     return [state.committed().epoch for state in StateFolder(project.state).replicas().values()]
+
+
+def stands_still(project: Project) -> Callable[[], bool]:
+    """Whether no replica has done an epoch for some time, since it was first asked."""
+    last, since = epochs(project), time.monotonic()
+
+    def still() -> bool:
+        nonlocal last, since
+        if (now := epochs(project)) != last:
+            last, since = now, time.monotonic()
+        return time.monotonic() - since >= QUIET_SECONDS
+
+    return still
 
 
 def each_tuple_once(project: Project) -> int:
@@ -85,7 +101,10 @@ class ByHand:
 
     def until_both(self, project: Project, epoch: int) -> None:
         wait_until(lambda: len(epochs(project)) == 2 and min(epochs(project)) >= epoch, PATIENCE_SECONDS,
-                   lambda: all(process.poll() is None for process in self.processes), self.said)
+                   self.are_alive, self.said)
+
+    def are_alive(self) -> bool:
+        return all(process.poll() is None for process in self.processes)
 
     def said(self) -> str:
         return "\n".join(log.read_text()[-2000:] for log in sorted(self._logs.iterdir()))
@@ -108,8 +127,9 @@ def test_clocks_that_differ_a_coordinator_that_dies_and_the_death_of_all_at_once
         assert again.returncode != 0
         assert "replica 1 is running already" in again.stderr
         with zookeeper.away():
+            # Nobody goes on alone, and nobody gives up.
+            wait_until(stands_still(project), PATIENCE_SECONDS, replicas.are_alive, replicas.said)
             before = max(epochs(project))
-            assert all(process.poll() is None for process in replicas.processes), replicas.said()
         replicas.until_both(project, before + 6)
     finally:
         replicas.kill()

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.loading import File, Sets, load
+from penstock.cli.orders import named_replicas
 from penstock.cli.screen import fail
 from penstock.cli.stopping import INTERRUPTED, stopping_on_signals
 from penstock.topology.model import LOCAL
@@ -62,6 +63,7 @@ def run(
     Exit code 0: done. 1: it ran and failed. 2: the topology is wrong.
     """
     topology = load(file, sets, quiet=as_json)
+    named_replicas(topology, replica)
     from penstock.cli.display import choose_display, how_it_ended
     from penstock.cli.replicas import replica_command, run_one_replica, supervise
     from penstock.cli.scripted import scripted

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
-from penstock.control.script import ScriptRun, held_operators
+from penstock.control.script import ScriptRun, held_operators, last_given
 from penstock.control.script_progress import ScriptProgress
 from penstock.control.script_target import RunningTarget
+from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
+from penstock.epochs.orders import Orders
 from penstock.errors import CoordinationError
 from penstock.topology.model import Topology
 
@@ -20,22 +24,31 @@ class Scripted:
     """The commands of one run: `hold` before its first epoch, `begin` when it runs.
 
     They are carried out once, also where several processes look after the topology, or one after the other: each goes
-    on where the last one was.
+    on where the last one was. The run does not end before all are given, also where its input does: DADSTORM's
+    processes live on, too.
     """
 
     def __init__(self, topology: Topology, address: str, say: Callable[[str], None]) -> None:
         self._topology = topology
         self._address = address
         self._say = say
+        self._mine = uuid.uuid4().hex
+        self._holding: Coordinator | None = None
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
     def hold(self) -> None:
-        """Have those operators wait that are started by a command, unless the commands were begun before."""
+        """Have those operators wait that are started by a command, unless the commands were begun before; and the end
+        of the input until all are given."""
+        if not self._topology.commands:
+            return
+        # Open until the end: when this process dies, nobody waits for its commands.
+        self._holding = open_coordinator(self._address)
+        Orders(self._holding).hold_end(self._mine)
         held = held_operators(self._topology.commands)
         if not held:
             return
-        with self._opened() as (progress, target):
+        with self._opened() as (progress, target, _):
             while progress.note() is None and not self._over.is_set():
                 if progress.take():
                     if progress.note() is None:
@@ -56,14 +69,20 @@ class Scripted:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
+        if self._holding is not None:
+            self._holding.close()
+            self._holding = None
 
     def _run(self) -> None:
         # In this thread: a connection belongs to the one that opened it.
-        with self._opened() as (progress, target):
-            if self._is_mine(progress, target):
-                self._carry_out(progress, target)
+        with self._opened() as (progress, target, orders):
+            try:
+                if self._is_mine(progress, target, orders):
+                    self._carry_out(progress, target, orders)
+            finally:
+                self._release(orders)
 
-    def _is_mine(self, progress: ScriptProgress, target: RunningTarget) -> bool:
+    def _is_mine(self, progress: ScriptProgress, target: RunningTarget, orders: Orders) -> bool:
         """Whether it is this process that carries the commands out: at once, when another has died, or never."""
         while not self._over.is_set():
             # The coordinator may be away for a while.
@@ -72,13 +91,18 @@ class Scripted:
                 target.crash_here()
                 if note is not None and note.done:
                     return False
+                if note is not None and note.next > last_given(self._topology.commands):
+                    orders.release_end(self._mine)
                 # Who is not there yet could be neither crashed nor asked.
                 if target.is_up() and progress.take():
                     return True
             self._over.wait(_LOOK_SECONDS)
+        with suppress(CoordinationError):
+            # To say what is left out.
+            return progress.take()
         return False
 
-    def _carry_out(self, progress: ScriptProgress, target: RunningTarget) -> None:
+    def _carry_out(self, progress: ScriptProgress, target: RunningTarget, orders: Orders) -> None:
         commands = self._topology.commands
         note = progress.begin()
         if note.done:
@@ -88,16 +112,28 @@ class Scripted:
                 target.know_interval(command.arguments[0], float(command.arguments[1]) / 1000)
         if note.next:
             self._say(f"% {note.next} of {len(commands)} commands were begun before, and are not repeated")
-        ScriptRun(commands, target, self._say, self._over.is_set, advance=progress.advance).run(note.next)
+        given = partial(self._release, orders)
+        ScriptRun(commands, target, self._say, self._over.is_set, advance=progress.advance, when_given=given).run(
+            note.next)  # fmt: skip
         if not self._over.is_set():
             progress.advance(len(commands), done=True)
 
+    def _release(self, orders: Orders) -> None:
+        """Let the run end; tried until the coordinator has heard of it, for otherwise it would never end."""
+        while not self._over.is_set():
+            try:
+                orders.release_end(self._mine)
+            except CoordinationError:
+                self._over.wait(_LOOK_SECONDS)
+            else:
+                return
+
     @contextmanager
-    def _opened(self) -> Iterator[tuple[ScriptProgress, RunningTarget]]:
+    def _opened(self) -> Iterator[tuple[ScriptProgress, RunningTarget, Orders]]:
         coordinator = open_coordinator(self._address)
         try:
             yield (ScriptProgress(coordinator, self._topology.commands),
-                   RunningTarget(self._topology, coordinator, passes_on=True))  # fmt: skip
+                   RunningTarget(self._topology, coordinator, passes_on=True), Orders(coordinator))  # fmt: skip
         finally:
             coordinator.close()
 

@@ -40,6 +40,9 @@ class Place:
     """The source's or sink's name."""
     folder: Path
     """Relative paths start here."""
+    run: str = ""
+    """Whose rows are staged: a replica's name. What one of this name has left behind when it was killed is of no use to
+    anybody, while what others have staged may be about to be committed; empty where nobody knows."""
 
     def resolve(self, path: str) -> Path:
         """`path` as the user meant it: relative to the topology's folder."""

@@ -15,8 +15,6 @@ import io
 import json
 import os
 import re
-import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
@@ -37,7 +35,7 @@ from penstock.connectors.staged_files import (
     write_lines,
     write_parquet,
 )
-from penstock.connectors.staged_parts import discard_parts, leave_staging
+from penstock.connectors.staged_parts import clear_leftovers, discard_parts, leave_staging, new_part
 from penstock.errors import ConnectorError, TopologyError
 from penstock.topology.catalogue import REQUIRED, Kind, Option
 from penstock.topology.model import Delivery
@@ -50,7 +48,6 @@ STAGING = ".penstock-staging"
 NO_EPOCH = -1
 
 _EPOCH_FILE = re.compile(r"epoch-\d{8,}\.(jsonl|csv|parquet)")
-_STALE_SECONDS = 3600.0
 _ENDS_KEPT = 20
 
 
@@ -96,6 +93,8 @@ class FileSink(SinkConnector):
     encoding: Encoding = "json"
     siblings: bool = False
     """Whether replicas commit the same epochs at the same time; see `shared`."""
+    run: str = ""
+    """Whose rows are staged; see `Place`."""
 
     @classmethod
     def configure(cls, place: Place, options: Mapping[str, Any]) -> FileSink:
@@ -109,7 +108,7 @@ class FileSink(SinkConnector):
         return cls(place.topology, place.name, place.resolve(written), written, form,
                    folder=form == "parquet" or names_a_folder(written),
                    header=bool(options.get("header", True)), overwrite=bool(options.get("overwrite", False)),
-                   encoding=encodings[form])
+                   encoding=encodings[form], run=place.run)
 
     def with_columns(self, names: Sequence[str]) -> FileSink:
         """The same sink, knowing the names of the columns that it will be given."""
@@ -128,7 +127,7 @@ class FileSink(SinkConnector):
                 self._open_file(fresh)
 
     def stage(self, batches: Iterator[pa.RecordBatch]) -> Staged:
-        part = self._staging / uuid.uuid4().hex
+        part = new_part(self._staging, self.run)
         with in_plain_words(self.path, self.shown):
             part.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -207,7 +206,7 @@ class FileSink(SinkConnector):
         return record
 
     def _write_record(self, epoch: int, length: int = 0, end: Path | None = None) -> None:
-        draft = self._staging / uuid.uuid4().hex
+        draft = new_part(self._staging, self.run)
         draft.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("w", encoding="utf-8") as out:
             json.dump(asdict(Record(self.topology, self.name, epoch, length)), out)
@@ -223,6 +222,11 @@ class FileSink(SinkConnector):
         """One record for each of the last epochs, made once: replicas that replaced a single one could turn it back."""
         return self._staging / "ends"
 
+    @property
+    def _agreed(self) -> Path:
+        """What each epoch's bytes are, while it is written; see `agreed_file`."""
+        return self._staging / "agreed"
+
     def _write_end(self, epoch: int, length: int = 0) -> None:
         """Write down that an epoch is done, as every sibling does that comes so far."""
         self._ends.mkdir(parents=True, exist_ok=True)
@@ -232,13 +236,12 @@ class FileSink(SinkConnector):
 
     def _prepare_staging(self, fresh: bool) -> None:
         self._staging.mkdir(parents=True, exist_ok=True)
-        # A sibling replica may be at work unless the run is fresh; its parts live for seconds, not hours.
-        stale = time.time() - _STALE_SECONDS
-        agreed = self._staging.glob("*/*") if fresh else ()
-        for leftover in (*self._staging.iterdir(), *agreed):
-            with suppress(FileNotFoundError):
-                if leftover.is_file() and (fresh or leftover.stat().st_mtime < stale):
-                    leftover.unlink()
+        clear_leftovers((*self._staging.iterdir(), *(self._staging.glob("*/*") if fresh else ())), self.run, fresh)
+        done = self.last_epoch()
+        for agreed in self._agreed.glob("*"):
+            # Whoever did the epoch was killed before this was removed.
+            if int(agreed.name) <= done:
+                agreed.unlink(missing_ok=True)
 
     def _refuse_foreign_data(self) -> None:
         raise ConnectorError(f"{self.shown} exists and was not written by this topology: move it away, "
@@ -276,18 +279,18 @@ class FileSink(SinkConnector):
         record = self._record_to_continue()
         if epoch <= record.epoch:
             return
-        whole = self._staging / uuid.uuid4().hex
+        whole = new_part(self._staging, self.run)
         try:
             with whole.open("wb", buffering=0) as out:
                 write_all(out, b"" if record.length else self._csv_header())
                 append_parts(out, parts, epoch)
-            length = append_agreed(self.path, self._staging / "agreed" / f"{epoch:012d}", whole, record.length,
+            length = append_agreed(self.path, self._agreed / f"{epoch:012d}", whole, record.length,
                                    lambda: self._record_to_continue().epoch >= epoch)
         finally:
             whole.unlink(missing_ok=True)
         if length is not None:
             self._write_end(epoch, length)
-            (self._staging / "agreed" / f"{epoch:012d}").unlink(missing_ok=True)
+            (self._agreed / f"{epoch:012d}").unlink(missing_ok=True)
 
     def _commit_to_file(self, epoch: int, parts: list[Path]) -> None:
         if self.siblings:
@@ -361,7 +364,7 @@ class FileSink(SinkConnector):
             with staged_parts_found(epoch):
                 link_first_wins(parts[0], final)
             return
-        whole = self._staging / uuid.uuid4().hex
+        whole = new_part(self._staging, self.run)
         try:
             if self.format == "parquet":
                 join_parquet(whole, parts, epoch)

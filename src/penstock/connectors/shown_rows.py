@@ -16,10 +16,10 @@ from penstock.topology.model import FrozenOptions, Sink, Topology
 CONSOLE = "console"
 
 
-def shown_sink(sink: Sink, topology: Topology, home: Path) -> SinkConnector:
+def shown_sink(sink: Sink, topology: Topology, home: Path, run: str = "") -> SinkConnector:
     """The file that stands for a console, in the folder that all replicas share."""
     stands_for = Sink(sink.name, sink.input, "file", FrozenOptions({"file": str(_file(home, sink.name))}))
-    return sink_connector(stands_for, Place(topology.name, sink.name, topology.folder.absolute()))
+    return sink_connector(stands_for, Place(topology.name, sink.name, topology.folder.absolute(), run))
 
 
 class ShownRows:

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from penstock.connectors.base import EVERY_GUARANTEE, Place, SinkConnector, Staged
 from penstock.connectors.file_sink import in_plain_words
-from penstock.connectors.sql_staging import clear_leftovers, stage_part
+from penstock.connectors.sql_staging import stage_part
 from penstock.connectors.sql_target import EXISTING, MODES, Existing, Mode, Target
-from penstock.connectors.staged_parts import discard_parts, leave_staging
+from penstock.connectors.staged_parts import clear_leftovers, discard_parts, leave_staging, new_part
 from penstock.errors import TopologyError
 from penstock.topology.catalogue import REQUIRED, Kind, Option
 from penstock.topology.model import Delivery
@@ -54,6 +54,8 @@ class SqlSink(SinkConnector):
     """The columns that it will be given; see `with_columns`."""
     file: Path | None = None
     """The database file of SQLite."""
+    run: str = ""
+    """Whose rows are staged; see `Place`."""
 
     @classmethod
     def configure(cls, place: Place, options: Mapping[str, Any]) -> SqlSink:
@@ -69,7 +71,7 @@ class SqlSink(SinkConnector):
         target = Target(place.topology, place.name, address.url, address.shown, table, schema, mode, key,
                         cast(Existing, existing), 30.0 if patience is None else float(patience))
         staging = place.resolve(options.get("staging") or DEFAULT_STAGING) / _own_name(target)
-        return cls(target, staging, file=address.file)
+        return cls(target, staging, file=address.file, run=place.run)
 
     def with_columns(self, names: Sequence[str]) -> SqlSink:
         """The same sink, knowing its columns; raises TopologyError when the key is not among them."""
@@ -88,12 +90,13 @@ class SqlSink(SinkConnector):
         open_target(self.target, fresh)
         with in_plain_words(self.staging, str(self.staging)):
             self.staging.mkdir(parents=True, exist_ok=True)
-            clear_leftovers(self.staging, fresh)
+            clear_leftovers(self.staging.glob("*.arrow"), self.run, fresh)
 
     def stage(self, batches: Iterator[pa.RecordBatch]) -> Staged:
+        part = new_part(self.staging, self.run, ".arrow")
         with in_plain_words(self.staging, str(self.staging)):
-            staged = stage_part(self.staging, batches, self.target.key)
-        return Staged(0) if staged is None else Staged(staged[1], {"part": str(staged[0])})
+            rows = stage_part(part, batches, self.target.key)
+        return Staged(rows, {"part": str(part)}) if rows else Staged(0)
 
     def commit(self, epoch: int, staged: list[Staged]) -> None:
         from penstock.connectors.sql_epochs import commit_epoch

@@ -10,10 +10,7 @@ import datetime
 import decimal
 import json
 import math
-import time
-import uuid
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +20,17 @@ from penstock.connectors.arrow_types import arrow_type, penstock_type
 from penstock.connectors.staged_files import staged_parts_found
 from penstock.errors import ConnectorError
 
-_STALE_SECONDS = 3600.0
 _CHUNK_ROWS = 16 * 1024
 
 
-def stage_part(folder: Path, batches: Iterator[pa.RecordBatch], key: tuple[str, ...]) -> tuple[Path, int] | None:
-    """Write the batches to a new file; none when they hold no rows.
+def stage_part(part: Path, batches: Iterator[pa.RecordBatch], key: tuple[str, ...]) -> int:
+    """Write the batches to a new file, and return how many rows; without any, there is no file.
 
     Raises ConnectorError for a type no column can have, and for a row without its key.
     """
-    part = folder / f"{uuid.uuid4().hex}.arrow"
     rows = 0
     writer: pa.ipc.RecordBatchStreamWriter | None = None
-    folder.mkdir(parents=True, exist_ok=True)
+    part.parent.mkdir(parents=True, exist_ok=True)
     try:
         with part.open("wb") as out:
             for batch in batches:
@@ -53,8 +48,7 @@ def stage_part(folder: Path, batches: Iterator[pa.RecordBatch], key: tuple[str, 
         raise
     if not rows:
         part.unlink()
-        return None
-    return part, rows
+    return rows
 
 
 def staged_schema(part: Path, epoch: int) -> pa.Schema:
@@ -70,18 +64,6 @@ def staged_batches(parts: list[Path], epoch: int) -> Iterator[pa.RecordBatch]:
             for batch in pa.ipc.open_stream(file):
                 for start in range(0, batch.num_rows, _CHUNK_ROWS):
                     yield batch.slice(start, _CHUNK_ROWS)
-
-
-def clear_leftovers(folder: Path, fresh: bool) -> None:
-    """Remove what a killed run has staged and never committed.
-
-    A sibling replica may be at work unless the run is fresh; its parts live for seconds, not hours.
-    """
-    stale = time.time() - _STALE_SECONDS
-    for leftover in folder.glob("*.arrow"):
-        with suppress(FileNotFoundError):
-            if fresh or leftover.stat().st_mtime < stale:
-                leftover.unlink()
 
 
 def flattened(batch: pa.RecordBatch) -> pa.RecordBatch:

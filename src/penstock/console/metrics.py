@@ -14,6 +14,7 @@ _HELP = {
     "penstock_tuples_total": ("counter", "Tuples that have left a source or an operator, or reached a sink."),
     "penstock_replicas": ("gauge", "How many replicas there should be."),
     "penstock_replicas_safe": ("gauge", "How many may be relied on now."),
+    "penstock_replicas_parked": ("gauge", "How many failed again and again and are not started any more."),
     "penstock_replica_behind_epochs": ("gauge", "How many epochs a replica is behind the first."),
     "penstock_diverged": ("gauge", "1 when replicas have given different output for the same epoch, else 0."),
     "penstock_failed_tuples_total": ("counter", "Tuples that failed for good in an operator."),
@@ -45,6 +46,7 @@ def _samples(watched: Watched) -> Iterator[_Sample]:
     yield "penstock_replicas", own, float(watched.wanted.replicas)
     views = seen.get("replicas", [])
     yield "penstock_replicas_safe", own, float(sum(view["phase"] == "safe" for view in views))
+    yield "penstock_replicas_parked", own, float(sum(view["phase"] == "parked" for view in views))
     yield "penstock_diverged", own, float(bool(seen.get("divergence")))
     for view in views:
         yield "penstock_replica_behind_epochs", {**own, "replica": view["name"]}, float(view["behind"])

@@ -131,7 +131,7 @@ class Watching:
         seen = None if watched is None or watched.away else watched.seen
         if not wanted.spread or seen is None or not seen["replicas"]:
             return set()
-        running = {view["name"] for view in seen["replicas"] if view["phase"] != "down"}
+        running = {view["name"] for view in seen["replicas"] if view["phase"] not in ("down", "parked")}
         return set(wanted.nodes) - running
 
     def nodes(self) -> dict[str, Node]:

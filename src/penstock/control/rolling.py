@@ -12,7 +12,7 @@ from penstock.control.replica_process import ReplicaProcess
 from penstock.errors import CoordinationError
 from penstock.replication.lifecycle import START_PATIENCE_SECONDS
 from penstock.replication.replica import ReplicaPlace
-from penstock.replication.roster import FAILED, Roster
+from penstock.replication.roster import FAILED, PARKED, Roster
 from penstock.replication.views import all_safe
 from penstock.runtime.compatibility import checked_shape
 from penstock.runtime.division import Rescaled
@@ -120,7 +120,7 @@ class Rolling:
     def _came_up(self, name: str, before: str | None, reached: int) -> bool:
         members, told = self.roster.members(), self.roster.told()
         said = told.get(name)
-        if said is not None and said.run != before and said.how == FAILED:
+        if said is not None and said.run != before and said.how in (FAILED, PARKED):
             raise CoordinationError(
                 f"replica {name} does not come up again, and nothing was done to the others: {said.why}\n"
                 "  correct it, and give the command once more"

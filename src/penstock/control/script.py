@@ -41,11 +41,17 @@ def held_operators(commands: Sequence[Command]) -> list[str]:
     return list(dict.fromkeys(command.arguments[0] for command in commands if command.verb == "Start"))
 
 
+def last_given(commands: Sequence[Command]) -> int:
+    """The number of the last command that is not a mere `Wait`; -1 where there is none."""
+    return max((number for number, command in enumerate(commands) if command.verb != "Wait"), default=-1)
+
+
 class ScriptRun:
     """One pass through the commands. `log` takes a line for each; `is_over` says that the topology has ended.
 
     `advance` is told how many were begun, before each is carried out (after it for `Wait`, which harms nobody twice);
     when it says False another process goes on with them.
+    `when_given` is called when nothing is left but waiting.
     """
 
     def __init__(
@@ -57,8 +63,10 @@ class ScriptRun:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         advance: Callable[[int], bool] = lambda _: True,
+        when_given: Callable[[], None] = lambda: None,
     ) -> None:
         self._commands = list(commands)
+        self._when_given = when_given
         self._target = target
         self._log = log
         self._is_over = is_over
@@ -70,6 +78,9 @@ class ScriptRun:
 
     def run(self, first: int = 0) -> None:
         """All commands from the `first` on, until the topology has ended."""
+        last = last_given(self._commands)
+        if first > last:
+            self._when_given()
         for number, command in enumerate(self._commands[first:], first):
             if self._is_over():
                 left = len(self._commands) - number
@@ -87,6 +98,8 @@ class ScriptRun:
             except PenstockError as error:
                 self.failed += 1
                 self._log(f"% not done: {error}")
+            if number == last:
+                self._when_given()
 
     def _carry_out(self, command: Command) -> None:
         match command.verb, command.arguments:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,9 @@ from penstock.epochs.log import EpochLog
 from penstock.epochs.orders import Orders
 from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide, phase_of
-from penstock.replication.placement import choose_cell
+from penstock.replication.placement import HEALING_SECONDS, choose_cell
 from penstock.replication.replica import ReplicaPlace, log_of
-from penstock.replication.roster import ENDED, FAILED, FROZEN, Roster, Told
+from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Roster, Told
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView
 from penstock.runtime.swap import settle
@@ -41,6 +41,8 @@ _PACES_KEPT = 20
 _LOWERED_SECONDS = 90.0
 """A replica that starts leaves the processors to its siblings until it is safe, but no longer than this: on a machine
 with too much to do it would never catch up."""
+_FAILURES_OF_A_SICK_CELL = 2
+"""So many failures in a row, and never safe between them, are put down to the cell; one may be chance, or a kill."""
 _WRONG_TOPOLOGY = 2
 """The exit code of a replica that will not start, however often it is tried."""
 
@@ -80,6 +82,8 @@ class Supervisor:
         self._clock = clock
         self._when_safe: Callable[[], None] | None = when_safe
         self._slots: list[_Slot] = []
+        self._sick: dict[str, float] = {}
+        """The cells in which replicas have failed again and again, and when they last did."""
         self._head = Head()
         self._paces: deque[float] = deque(maxlen=_PACES_KEPT)
         self._stopping = False
@@ -261,6 +265,7 @@ class Supervisor:
         try:
             members, told = self._roster.members(), self._roster.told()
             self._heed_version(self._roster.version())
+            self._tell_who_is_parked(told)
         except CoordinationError:
             # Nobody can be told to be gone while the coordinator is away: only processes that are not there are.
             members, told = None, {}
@@ -290,6 +295,14 @@ class Supervisor:
             for slot in self._slots:
                 if slot.sight.parked:
                     slot.sight = replace(slot.sight, parked=False, failures=0)
+
+    def _tell_who_is_parked(self, told: Mapping[str, Told]) -> None:
+        """Everybody is to see it, and the replica itself is gone."""
+        for slot in self._slots:
+            said = told.get(slot.name)
+            if slot.sight.parked and (said is None or said.how != PARKED):
+                last = slot.told or Told(slot.run or slot.past)
+                self._roster.tell(slot.name, replace(last, how=PARKED, why=slot.why))
 
     def _heed_divergence(self) -> None:
         if self._diverged:
@@ -333,6 +346,7 @@ class Supervisor:
         if caught_up:
             slot.sight = replace(slot.sight, failures=0)
             slot.why = ""
+            self._sick.pop(slot.cell, None)
 
     def _fallen(self, slot: _Slot, sight: Sight) -> Sight:
         """It was there, and is not any more."""
@@ -342,9 +356,12 @@ class Supervisor:
             slot.process.kill()
         told = slot.told
         slot.why = told.why if told is not None and told.how == FAILED and told.run == slot.run else self._how(code)
-        self._say(f"replica {slot.name} has ended: {slot.why.splitlines()[0]}")
+        parked = code == _WRONG_TOPOLOGY
+        self._say(f"replica {slot.name} {'is parked' if parked else 'has ended'}: {slot.why.splitlines()[0]}")
         failures = sight.failures + 1
-        return replace(sight, failures=failures, parked=code == _WRONG_TOPOLOGY, seen=False, registered=False, epoch=0)
+        if failures >= _FAILURES_OF_A_SICK_CELL and not parked:
+            self._sick[slot.cell] = self._clock()
+        return replace(sight, failures=failures, parked=parked, seen=False, registered=False, epoch=0)
 
     def _how(self, code: int | None) -> str:
         if code is not None and code < 0:
@@ -366,7 +383,7 @@ class Supervisor:
                 if self._share is not None:
                     with contextlib.suppress(CoordinationError):
                         others = self._cells_of_others(slot.name)
-                sick = [slot.cell] if slot.sight.failures > 1 else []
+                sick = {cell: since for cell, since in self._sick.items() if now - since < HEALING_SECONDS}
                 slot.cell = choose_cell(self.topology.cells, others, sick) or slot.cell
                 command = [*self._command, "--replica", slot.name, "--cell", slot.cell]
                 slot.lowered = can_be_raised() and self._any_safe()

@@ -38,6 +38,7 @@ def cut_next_epoch(
     tick: bool = False,
     postponed: Sequence[Postponed] | None = None,
     ended_before: Sequence[str] | None = None,
+    end_is_held: bool = False,
 ) -> EpochRecord | None:
     """The record of `epoch`, which begins at `starts`; None while there is nothing to process.
 
@@ -51,13 +52,16 @@ def cut_next_epoch(
 
     `ended_before` is None where no window is closed. Otherwise it names the sources whose end the epoch before knew:
     windows close in the epoch after the one that knows, so the last epoch is an empty one after the end of all.
+
+    With `end_is_held` no source is taken to have ended: the topology waits, as if more might come.
     """
     if ended_before is not None and set(ended_before) == set(sources):
         ended = tuple(sorted(ended_before))
         return EpochRecord(epoch, time_ms, starts, dict.fromkeys(sources, 0), last=True, ended=ended)
     cuts = {name: source.cut(starts[name], limit) for name, source in sources.items()}
     tuples = {name: cut.tuples for name, cut in cuts.items()}
-    last = all(cut.ended for cut in cuts.values())
+    at_end = set() if end_is_held else {name for name, cut in cuts.items() if cut.ended}
+    last = len(at_end) == len(cuts)
     moved = any(cuts[name].end != starts[name] for name in cuts)
     names = list(sources)
     replays = Counter(names[replay.anchor.source] for replay in replays_in(epoch, postponed or ()))
@@ -69,7 +73,7 @@ def cut_next_epoch(
     if ended_before is not None:
         last = False
         if postponed is None or not (moved or replays or waiting):
-            ended_now = {name for name, cut in cuts.items() if cut.ended} - known_ends
+            ended_now = at_end - known_ends
     if not (moved or last or tick or replays or waiting or ended_now):
         return None
     ends = {name: cut.end for name, cut in cuts.items()}

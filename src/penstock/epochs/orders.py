@@ -18,6 +18,7 @@ _FROZEN = "orders/frozen/"
 _INTERVAL = "orders/interval"
 SCRIPT = "orders/script/"
 """How far the topology's own script was carried out; see `control.script_progress`."""
+_END_HELD = "orders/end-held/"
 
 
 class Orders:
@@ -58,6 +59,18 @@ class Orders:
         """Seconds between two epochs, where somebody wants others than the topology says."""
         text = self._coordinator.get(_INTERVAL)
         return None if text is None else float(text)
+
+    def hold_end(self, mine: str) -> None:
+        """Have the topology wait at the end of its input, until `release_end` or the end of this process."""
+        self._coordinator.create_ephemeral(_END_HELD + mine, mine)
+
+    def release_end(self, mine: str) -> None:
+        """Take that back; the end may be held by others still."""
+        self._coordinator.delete(_END_HELD + mine)
+
+    def end_is_held(self) -> bool:
+        """Whether anybody still wants something of the topology, so that it must not end."""
+        return bool(self._coordinator.list(_END_HELD))
 
     def forget(self) -> None:
         """The topology begins anew: nothing is wanted of it yet."""

@@ -229,13 +229,18 @@ class Replica:
             with contextlib.suppress(CoordinationError):
                 self._roster.compare(self.name, self._version, epoch, self._order, digests)
 
+    def _is_of_another(self) -> bool:
+        """Whether somebody else is signed in by this name: what is said under it would be taken for theirs."""
+        member = self._roster.members().get(self.name)
+        return member is not None and member.run != self._member.run
+
     def _leave(self, how: str, why: str, progress: Snapshot | None = None) -> None:
         last = self._told or Told(self._member.run, self.run.state.committed().epoch)
         if progress is not None:
             self._compare()
             last = replace(last, epoch=progress.epoch, first=self.run.first, progress=asdict(progress))
         with contextlib.suppress(CoordinationError):
-            if not self._replaced:
+            if not self._replaced and not self._is_of_another():
                 self._roster.tell(self.name, replace(last, how=how, why=why))
             if self._joined:
                 self._roster.leave(self.name)

@@ -20,6 +20,8 @@ _CHANGING = "changing"
 _DIGESTS_KEPT = 100
 
 RUNNING, FROZEN, ENDED, STOPPED, FAILED = "running", "frozen", "ended", "stopped", "failed"
+PARKED = "parked"
+"""Said by the supervisor in the name of a replica that it does not start any more."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Told:
-    """What a replica last said of itself."""
+    """What a replica last said of itself, or its supervisor in its name."""
 
     run: str
     epoch: int = 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from penstock.replication.lifecycle import Head, Phase, Sight, is_abreast, phase_of, safety
-from penstock.replication.roster import ENDED, FAILED, FROZEN, Member, Told
+from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Member, Told
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,12 @@ def _view(name: str, member: Member | None, told: Told | None, head: Head) -> Re
     epoch = current.epoch if current is not None else 0
     ended = current is not None and current.how == ENDED
     frozen = current is not None and current.how == FROZEN
-    seen = Sight(alive=member is not None, epoch=epoch, ended=ended, frozen=frozen)
+    parked = current is not None and current.how == PARKED
+    seen = Sight(alive=member is not None, epoch=epoch, ended=ended, frozen=frozen, parked=parked)
     if current is not None:
         seen = replace(seen, took=current.took, caught_up=current.caught_up, cold=current.cold)
     phase = phase_of(seen, head)
-    why = current.why if current is not None and current.how == FAILED else ""
+    why = current.why if current is not None and current.how in (FAILED, PARKED) else ""
     return ReplicaView(
         name, member.cell if member else "–", phase, epoch, head.epoch - epoch if epoch else 0,
         current.first if current else 0, why, member.process if member else None, member.host if member else "",

@@ -272,7 +272,7 @@ class Run:
         return self.state.coordinator_for(self.topology, self.settings.coordinator)
 
     def _place(self, name: str) -> Place:
-        return Place(self.topology.name, name, self.topology.folder.absolute())
+        return Place(self.topology.name, name, self.topology.folder.absolute(), self.settings.replica or ALONE)
 
     def _make_sinks(self, show: Callable[[EpochRows], None] | None) -> None:
         self._sinks: dict[str, SinkConnector] = {}
@@ -281,7 +281,7 @@ class Run:
             if self.settings.scratch is not None:
                 sink = sink.redirected(self.settings.scratch) or sink
             if isinstance(sink, ConsoleSink) and self.settings.replica is not None:
-                sink = shown_sink(item, self.topology, self.state.path.parent.parent)
+                sink = shown_sink(item, self.topology, self.state.path.parent.parent, self.settings.replica)
             elif isinstance(sink, ConsoleSink) and show is not None:
                 sink = sink.writing_to(show)
             self._sinks[item.name] = sink if self.settings.replica is None else sink.shared()

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -309,9 +309,14 @@ class EpochReader(_SimpleStreamReaderWrapper):
         tick = self._ticks.due(start["epoch"], start["time_ms"], filled, now)
         postponed = self._log.all_postponed() if self._settings.retries else None
         ended = json.loads(start.get("ended", "[]")) if self._settings.windows_close else None
-        proposal = cut_next_epoch(
-            epoch, json.loads(start["ends"]), self._connectors, self._settings.max_tuples, now, tick, postponed, ended
-        )
+        cut = partial(
+            cut_next_epoch, epoch, json.loads(start["ends"]), self._connectors, self._settings.max_tuples, now, tick,
+            postponed, ended,
+        )  # fmt: skip
+        proposal = cut()
+        tells_an_end = proposal is not None and (proposal.last or len(proposal.ended) > len(ended or ()))
+        if tells_an_end and self._orders.end_is_held():
+            proposal = cut(end_is_held=True)
         if proposal is None:
             return None
         if self._settings.tables:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from penstock.cli.display import JsonDisplay
+from penstock.cli import display as displays
+from penstock.cli.display import JsonDisplay, LiveDisplay, PlainDisplay
 from penstock.errors import DeliveryError
+from penstock.replication.lifecycle import Phase
+from penstock.replication.views import ReplicaView
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.topology.model import Topology
 
@@ -52,6 +58,50 @@ def test_the_reason_why_it_ends_is_a_line_too(capsys: pytest.CaptureFixture[str]
         raise DeliveryError("the disk is full")
     (line,) = said(capsys)
     assert (line["event"], line["error"], "replica" in line) == ("error", "the disk is full", False)
+
+
+PAIR = [
+    ReplicaView("1", "spark://a:7077", Phase.SAFE, 1400, 0, 1390),
+    ReplicaView("2", "spark://b:7077", Phase.RECOVERING, 1060, 340, 10),
+]
+
+
+def test_the_live_display_shows_replicas_side_by_side_with_who_commits_and_who_lags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Console(file=io.StringIO(), width=120, force_terminal=True, color_system=None)
+    monkeypatch.setattr(displays, "err", terminal)
+    with LiveDisplay(Topology("t", replicas=2), lambda _: []) as display:
+        display.replicas(PAIR)
+        display.look(snapshot(1400, {}))
+        display._live.refresh()
+    lines = [line.split() for line in shown(terminal)]
+    assert ["replica", "cell", "epoch", "behind", "first"] in lines
+    assert ["1", "spark://a:7077", "safe", "1,400", "0", "1,390"] in lines
+    assert ["2", "spark://b:7077", "recovering", "1,060", "340", "10"] in lines
+
+
+def test_one_that_is_parked_is_shown_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Console(file=io.StringIO(), width=120, force_terminal=True, color_system=None)
+    monkeypatch.setattr(displays, "err", terminal)
+    with LiveDisplay(Topology("t", replicas=2), lambda _: []) as display:
+        display.replicas([PAIR[0], ReplicaView("2", "any", Phase.PARKED, 0, 0, 0, "the disk is full")])
+        display.look(snapshot(1400, {}))
+        display._live.refresh()
+    assert any("parked" in line and line.rstrip().endswith("the disk is full") for line in shown(terminal))
+
+
+def shown(terminal: Console) -> list[str]:
+    assert isinstance(terminal.file, io.StringIO)
+    return terminal.file.getvalue().splitlines()
+
+
+def test_in_a_pipe_the_safety_is_told_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    with PlainDisplay(lambda _: []) as display:
+        for behind in (340, 339):
+            display.replicas([PAIR[0], replace(PAIR[1], behind=behind)])
+        display.replicas([PAIR[0], replace(PAIR[1], phase=Phase.SAFE, behind=0)])
+    assert capsys.readouterr().err.splitlines() == ["replicas: 1/2 safe, recovering", "replicas: 2/2 safe"]
 
 
 ON_A_FULL_DISK = """

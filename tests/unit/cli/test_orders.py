@@ -65,6 +65,8 @@ def test_one_operator_of_a_replica_is_frozen(replicated: Path) -> None:
 
 @pytest.mark.parametrize(("arguments", "said"), [
     (("freeze", ".", "--replica", "3"), "no replica '3': there are 1, 2"),
+    (("run", ".", "--replica", "3"), "no replica '3': there are 1, 2"),
+    (("run", ".", "--replica", "../1"), "no replica '../1': there are 1, 2"),
     (("freeze", ".", "--operator", "hom"), "no operator 'hom'"),
     (("interval", ".", "soon"), "'soon'"),
     (("crash", ".", "--replica", "1"), "chaos: allowed"),

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.connectors.base import Place, SinkConnector, Staged
@@ -26,8 +26,8 @@ from penstock.errors import ConnectorError, TopologyError
 from .sink_conformance import COLUMNS, Rows, SinkConformance, batch_for, some_rows, stage
 
 
-def file_sink(folder: Path, file: str, topology: str = "reach", **options: Any) -> FileSink:
-    return FileSink.configure(Place(topology, "out", folder), {"file": file, **options}).with_columns(COLUMNS)
+def file_sink(folder: Path, file: str, topology: str = "reach", run: str = "", **options: Any) -> FileSink:
+    return FileSink.configure(Place(topology, "out", folder, run), {"file": file, **options}).with_columns(COLUMNS)
 
 
 def opened(folder: Path, file: str, fresh: bool = True, **options: Any) -> FileSink:
@@ -327,6 +327,56 @@ def test_a_run_that_continues_removes_only_old_leftovers(tmp_path: Path) -> None
     assert staged_files(tmp_path) == [young]
 
 
+@pytest.mark.parametrize("file", ["reach.jsonl", "reach/", "reach.parquet"])
+def test_a_replica_removes_what_its_killed_predecessor_has_staged_and_nothing_of_its_siblings(
+    tmp_path: Path, file: str
+) -> None:
+    opened(tmp_path, file)
+    killed, sibling, namesake = (opened(tmp_path, file, False, run=run).shared() for run in ("1", "2", "1-2"))
+    for _ in range(2):
+        stage(killed, some_rows(0, 2))
+    staged = stage(sibling, some_rows(0, 1))
+    of_others = {Path(each.detail["part"]) for each in (staged, stage(namesake, some_rows(0, 1)))}
+    opened(tmp_path, file, False, run="1")
+    assert set(staged_files(tmp_path)) == of_others
+    sibling.commit(0, [staged])
+    assert sibling.last_epoch() == 0
+
+
+@pytest.mark.parametrize("file", ["reach.jsonl", "reach/", "reach.parquet"])
+def test_what_one_that_is_killed_in_a_commit_has_put_together_is_removed_too(
+    tmp_path: Path, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(tmp_path, file)
+    killed = opened(tmp_path, file, False, run="1").shared()
+    parts = [stage(killed, some_rows(first, 1)) for first in (0, 1)]
+    with monkeypatch.context() as patched:
+        # Dead, it removes nothing; and it dies where the epoch is not done yet.
+        patched.setattr(Path, "unlink", lambda *_, **__: None)
+        patched.setattr("penstock.connectors.file_sink.FileSink._write_end", raise_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            killed.commit(0, parts)
+    assert len(staged_files(tmp_path)) > len(parts)
+    opened(tmp_path, file, False, run="1")
+    assert staged_files(tmp_path) == []
+
+
+def raise_interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_epoch_that_is_done_leaves_nothing_that_says_what_is_in_it(tmp_path: Path) -> None:
+    opened(tmp_path, "reach.jsonl")
+    killed = opened(tmp_path, "reach.jsonl", False, run="1").shared()
+    killed.commit(0, [stage(killed, some_rows(0, 1))])
+    # Killed after the epoch was done, before these were removed; the next one is being done by a sibling.
+    done, begun = (killed._agreed / f"{epoch:012d}" for epoch in (0, 1))
+    done.touch()
+    begun.touch()
+    opened(tmp_path, "reach.jsonl", False, run="1")
+    assert list(killed._agreed.iterdir()) == [begun]
+
+
 @pytest.mark.parametrize("file", ["reach.jsonl", "reach.csv", "reach/", "reach.parquet"])
 def test_nothing_stays_in_the_staging_folder(tmp_path: Path, file: str) -> None:
     sink = opened(tmp_path, file)
@@ -497,6 +547,7 @@ def test_a_folder_that_cannot_be_written_is_named(file: str) -> None:
 # Text straight from Arrow.
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+@settings(deadline=None)
 @given(lines=st.lists(st.none() | st.text(max_size=8)), start=st.integers(0, 6), length=st.integers(0, 6))
 def test_the_bytes_of_a_column_are_those_of_its_lines(
         kind: pa.DataType, lines: list[str | None], start: int, length: int) -> None:

@@ -26,9 +26,9 @@ URL = "sqlite:///out/reach.db"
 
 
 def sql_sink(
-    folder: Path, table: str = "counts", topology: str = "reach", name: str = "out", **options: Any
+    folder: Path, table: str = "counts", topology: str = "reach", name: str = "out", run: str = "", **options: Any
 ) -> SqlSink:
-    return SqlSink.configure(Place(topology, name, folder), {"sql": URL, "table": table, **options})
+    return SqlSink.configure(Place(topology, name, folder, run), {"sql": URL, "table": table, **options})
 
 
 def opened(folder: Path, fresh: bool = True, **options: Any) -> SqlSink:
@@ -221,6 +221,18 @@ def test_a_run_that_continues_removes_only_old_leftovers(tmp_path: Path) -> None
     os.utime(old, (0, 0))
     opened(tmp_path, fresh=False)
     assert staged_files(tmp_path) == [young]
+
+
+def test_a_replica_removes_what_its_killed_predecessor_has_staged_and_nothing_of_its_siblings(tmp_path: Path) -> None:
+    opened(tmp_path)
+    killed, sibling = (opened(tmp_path, False, run=run) for run in ("1", "2"))
+    for _ in range(2):
+        stage(killed, some_rows(0, 2))
+    staged = stage(sibling, some_rows(0, 1))
+    opened(tmp_path, False, run="1")
+    assert staged_files(tmp_path) == [Path(staged.detail["part"])]
+    sibling.commit(0, [staged])
+    assert rows_in(sibling) == some_rows(0, 1)
 
 
 def test_a_staging_folder_of_the_users_own_is_used(tmp_path: Path) -> None:

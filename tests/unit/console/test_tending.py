@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from penstock.console.placing import load_of, place
 from penstock.console.seen import merged
 from penstock.console.tending import MOST_FAILURES, Act, How, There, decide, how_it_is, pause_after
 from penstock.console.topology_log import last_lines, last_progress, last_words, shorten
+from penstock.console.watching import Watched, Watching
+from penstock.coordination.memory import MemoryCoordinator
 
 from .running_console import view
 
@@ -98,6 +101,14 @@ def test_what_nodes_see_is_put_together_and_what_is_old_is_forgotten() -> None:
     assert merged({}, {}) is None
 
 
+def test_a_replica_that_does_not_run_is_lost_with_its_node_whether_it_is_down_or_parked() -> None:
+    wanted = replace(WANTED, replicas=3, spread=True, nodes={"1": "a", "2": "b", "3": "c"})
+    watching = Watching(MemoryCoordinator())
+    replicas = [view("1"), view("2", "down"), view("3", "parked")]
+    watching._watched["count"] = Watched(wanted, {"at": time.time(), "replicas": replicas})
+    assert watching.lost(wanted) == {"2", "3"}
+
+
 def test_one_that_had_failed_is_tried_again_when_somebody_says_so() -> None:
     failed = There(BEGUN, failures=MOST_FAILURES)
     assert decide(WANTED, failed, 100.0) is Act.NOTHING
@@ -123,6 +134,9 @@ def test_events_are_in_plain_words() -> None:
     assert words(both, one_down) == ["replica 1 on node-b is gone; the others go on, nothing is late"]
     back = seen("running", view("1", "recovering", behind=340), view("2"))
     assert words(one_down, back) == ["replica 1 on node-b is back and 340 epochs behind"]
+    parked = seen("running", view("1", "parked", why="the disk is full"), view("2"))
+    assert words(one_down, parked) == ["replica 1 is parked: the disk is full"]
+    assert words(parked, parked) == []
     assert words(back, both) == ["replica 1 on node-b has caught up", "2/2 safe: any one of them may fail now"]
     assert words(both, seen("failed", why="no space\nleft on it")) == [
         "has failed and is not started again: left on it"

@@ -25,6 +25,8 @@ class Noted:
     now: float = 0.0
     said: list[tuple[float, str]] = field(default_factory=list)
     refused: str = ""
+    given: list[float] = field(default_factory=list)
+    """When there was nothing left but waiting."""
 
     def note(self, *words: object) -> None:
         text = " ".join(map(str, words))
@@ -60,7 +62,8 @@ class Noted:
 def run(target: Noted, *lines: str, ends_at: float = 1e9) -> tuple[list[str], int]:
     log: list[str] = []
     script = ScriptRun(
-        commands(*lines), target, log.append, lambda: target.now >= ends_at, lambda: target.now, target.sleep)
+        commands(*lines), target, log.append, lambda: target.now >= ends_at, lambda: target.now, target.sleep,
+        when_given=lambda: target.given.append(target.now))
     script.run()
     return log, script.failed
 
@@ -86,6 +89,12 @@ def test_what_cannot_be_done_is_logged_and_the_next_follows() -> None:
 def test_the_end_of_the_topology_is_the_end_of_the_script() -> None:
     log, _ = run(Noted(), "Wait 60000", "Crash OP1 0", "Status", ends_at=2.0)
     assert log == ["Wait 60000", "% the topology has ended: 2 commands are left out"]
+
+
+def test_waiting_at_the_end_is_waiting_for_nothing() -> None:
+    target = Noted(refused="crash")
+    run(target, "Wait 1000", "Crash OP1 0", "Wait 2000", "Wait 3000")
+    assert (target.given, target.now) == ([1.0], pytest.approx(6.0))
 
 
 def test_operators_wait_that_are_started_later() -> None:

@@ -16,7 +16,7 @@ from penstock import Topology
 from penstock.control.supervisor import Supervisor
 from penstock.replication.lifecycle import Phase
 from penstock.replication.replica import ReplicaPlace
-from penstock.replication.views import ReplicaView
+from penstock.replication.views import ReplicaView, views_of
 from penstock.runtime.state_folder import StateFolder
 
 from ...waiting import wait_until
@@ -29,6 +29,11 @@ from penstock.replication.roster import FAILED, Member, Told
 
 address, folder, began = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
 name = sys.argv[sys.argv.index("--replica") + 1]
+cell = sys.argv[sys.argv.index("--cell") + 1]
+with (folder / f"cells-{name}").open("a") as cells:
+    print(cell, file=cells)
+if (folder / f"sick-{cell}").exists():
+    sys.exit(1)
 starts = folder / f"starts-{name}"
 starts.write_text(starts.read_text() + "x" if starts.exists() else "x")
 run = uuid.uuid4().hex
@@ -37,7 +42,7 @@ with opened_roster(address) as roster:
     if (folder / f"broken-{name}").exists():
         roster.tell(name, Told(run, how=FAILED, why="its file is wrong"))
         sys.exit(2)
-    roster.join(Member(name, "any", socket.gethostname(), os.getpid(), run))
+    roster.join(Member(name, cell, socket.gethostname(), os.getpid(), run))
     while True:
         roster.tell(name, Told(run, int((time.time() - began) * 10) + 1))
         time.sleep(0.05)
@@ -46,9 +51,9 @@ SECONDS = 60.0
 
 
 class Watched:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, cells: tuple[str, ...] = ("any",)) -> None:
         self._folder = folder
-        made = Topology("pair", replicas=2, cells=("any",)).source("words", rows=[], schema="word string")
+        made = Topology("pair", replicas=2, cells=cells).source("words", rows=[], schema="word string")
         topology = made.count("word").sink("out", file="out.jsonl").with_folder(folder)
         place = ReplicaPlace(StateFolder(folder / "state"))
         (folder / "replica.py").write_text(REPLICA)
@@ -70,6 +75,14 @@ class Watched:
     def starts(self, name: str) -> int:
         return len((self._folder / f"starts-{name}").read_text())
 
+    def cells(self, name: str) -> list[str]:
+        """Where it was started, one time after the other."""
+        return (self._folder / f"cells-{name}").read_text().split()
+
+    def process(self, name: str) -> int | None:
+        member = self._supervisor._roster.members().get(name)
+        return None if member is None else member.process
+
     def until(self, *phases: Phase) -> None:
         wait_until(lambda: [view.phase for view in self.views] == list(phases), SECONDS)
 
@@ -86,8 +99,14 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
 
 def process_of(watched: Watched, name: str) -> int:
-    with_roster = watched._supervisor._roster.members()
-    return with_roster[name].process
+    found = watched.process(name)
+    assert found is not None
+    return found
+
+
+def seen_from_outside(watched: Watched) -> list[ReplicaView]:
+    roster = watched._supervisor._roster
+    return views_of(roster.members(), roster.told())
 
 
 def test_a_replica_that_is_killed_is_replaced_once(watched: Watched) -> None:
@@ -111,6 +130,40 @@ def test_one_that_will_not_start_is_parked_with_its_reason_until_there_is_a_new_
     os.killpg(process_of(watched, "2"), signal.SIGKILL)
     watched.until(Phase.SAFE, Phase.PARKED)
     assert watched.views[1].why == "its file is wrong"
+    assert "replica 2 is parked: its file is wrong" in watched.said
+    # Whoever looks from outside sees it, too.
+    wait_until(lambda: [view.phase for view in seen_from_outside(watched)] == [Phase.SAFE, Phase.PARKED], SECONDS)
+    assert seen_from_outside(watched)[1].why == "its file is wrong"
     (tmp_path / "broken-2").unlink()
     watched._supervisor._roster.open_to_new_version()
     watched.until(Phase.SAFE, Phase.SAFE)
+    wait_until(lambda: [view.phase for view in seen_from_outside(watched)] == [Phase.SAFE, Phase.SAFE], SECONDS)
+
+
+def replaced(watched: Watched, name: str) -> None:
+    """Killed, and safe again."""
+    killed = process_of(watched, name)
+    os.killpg(killed, signal.SIGKILL)
+    wait_until(lambda: watched.process(name) not in (None, killed), SECONDS)
+    watched.until(Phase.SAFE, Phase.SAFE)
+
+
+def test_a_cell_in_which_a_replica_failed_twice_is_avoided_until_it_may_have_healed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(tmp_path, ("a", "b", "c"))
+    try:
+        watched.until(Phase.SAFE, Phase.SAFE)
+        (tmp_path / "sick-a").touch()
+        replaced(watched, "1")
+        # A kill may be chance; the second failure is put down to the cell, and no sibling is in the next one.
+        assert watched.cells("1") == ["a", "a", "c"]
+        replaced(watched, "1")
+        assert watched.cells("1") == ["a", "a", "c", "c"]
+        (tmp_path / "sick-a").unlink()
+        monkeypatch.setattr("penstock.control.supervisor.HEALING_SECONDS", 0.0)
+        replaced(watched, "1")
+        assert watched.cells("1") == ["a", "a", "c", "c", "a"]
+        assert watched.cells("2") == ["b"]
+    finally:
+        watched.end()

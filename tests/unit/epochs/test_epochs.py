@@ -32,6 +32,24 @@ def test_the_end_of_all_sources_is_an_epoch_of_its_own_when_it_is_noticed_late(e
     assert record.last
 
 
+def test_an_end_that_is_held_is_not_told_and_what_is_there_is_processed() -> None:
+    sources = {"a": Rows(3), "b": Rows(2)}
+    first = cut_next_epoch(1, START, sources, 4, 0, end_is_held=True)
+    assert first is not None
+    assert (first.tuples, first.last) == ({"a": 3, "b": 2}, False)
+    assert cut_next_epoch(2, first.ends, sources, 4, 0, end_is_held=True) is None
+    released = cut_next_epoch(2, first.ends, sources, 4, 0)
+    assert released is not None
+    assert released.last
+
+
+def test_windows_are_not_closed_by_an_end_that_is_held() -> None:
+    sources = {"a": Rows(3), "b": Rows(2)}
+    first = cut_next_epoch(1, START, sources, 4, 0, ended_before=(), end_is_held=True)
+    assert first is not None
+    assert first.ended == ()
+
+
 def test_the_first_proposal_of_an_epoch_is_the_agreed_one() -> None:
     log = EpochLog(MemoryCoordinator())
     first = EpochRecord(1, 5, {"a": {"row": 1}}, {"a": 1})

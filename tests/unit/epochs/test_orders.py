@@ -37,6 +37,20 @@ def test_a_replica_is_frozen_while_any_operator_of_it_is(orders: Orders) -> None
     assert orders.frozen("1") == ()
 
 
+def test_the_end_is_held_until_all_who_hold_it_have_let_go() -> None:
+    holder = MemoryCoordinator()
+    orders = Orders(holder)
+    assert not orders.end_is_held()
+    orders.hold_end("a")
+    orders.hold_end("b")
+    orders.release_end("a")
+    orders.release_end("a")
+    assert orders.end_is_held()
+    # Its process has died.
+    holder.close()
+    assert not Orders(MemoryCoordinator(holder.store)).end_is_held()
+
+
 def test_replicas_whose_names_begin_alike_are_told_apart(orders: Orders) -> None:
     orders.freeze("11")
     assert orders.frozen("1") == ()

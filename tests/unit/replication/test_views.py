@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from penstock.replication.lifecycle import Phase
-from penstock.replication.roster import ENDED, FAILED, Member, Told
+from penstock.replication.roster import ENDED, FAILED, PARKED, Member, Told
 from penstock.replication.views import safety_of, views_of
 
 
@@ -27,6 +27,16 @@ def test_one_that_gives_no_sign_of_life_is_down_with_its_reason() -> None:
     views = views_of({"1": member("1", "a")}, {"1": Told("a", 9), "2": failed})
     assert [(view.phase, view.why) for view in views] == [(Phase.SAFE, ""), (Phase.DOWN, "the disk is full")]
     assert safety_of(views) == "1/2 safe, down"
+
+
+def test_one_that_is_not_started_any_more_is_parked_with_its_reason() -> None:
+    parked = Told("b", 7, how=PARKED, why="the disk is full")
+    views = views_of({"1": member("1", "a")}, {"1": Told("a", 9), "2": parked})
+    assert [(view.phase, view.why) for view in views] == [(Phase.SAFE, ""), (Phase.PARKED, "the disk is full")]
+    assert safety_of(views) == "1/2 safe, parked"
+    # It has signed in again.
+    (_, again) = views_of({"1": member("1", "a"), "2": member("2", "c")}, {"1": Told("a", 9), "2": parked})
+    assert (again.phase, again.why) == (Phase.STARTING, "")
 
 
 def test_at_the_end_nobody_is_unsafe() -> None:

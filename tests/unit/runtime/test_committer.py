@@ -6,7 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +86,11 @@ class Machine:
     coordinator: MemoryCoordinator = field(default_factory=MemoryCoordinator)
     progress: Progress = field(default_factory=Progress)
     lives: int = 0
+    replica: str | None = None
 
     @property
     def state(self) -> StateFolder:
-        return StateFolder(self.folder / "state")
+        return StateFolder(self.folder / f"state{self.replica or ''}")
 
     def start(self) -> Committer:
         """A committer as `Run` makes it at every start."""
@@ -110,7 +111,8 @@ class Machine:
 
         topology = Topology("t", self.delivery, sources=(Source("s", "generator", FrozenOptions()),))
         failures = TupleFailures(topology, self.state.path, log, {"s": {"row": 0}}, slices=1)
-        return Committer(self.delivery, self.state, log, sinks, letters, self.progress, run_epoch, failures)
+        return Committer(
+            self.delivery, self.state, log, sinks, letters, self.progress, run_epoch, failures, self.replica)
 
     def live(self, until: int = EPOCHS) -> None:
         """One life: do again the micro-batch that was begun and not committed, then go on to epoch `until`."""
@@ -222,6 +224,47 @@ def test_at_least_once_nothing_is_lost_and_only_the_epoch_in_flight_is_repeated(
         repeated += len(twice)
     # A sink that ignores the epoch gives the guarantee away that others keep.
     assert repeated
+
+
+@pytest.fixture
+def siblings(tmp_path: Path) -> tuple[Machine, Machine]:
+    """Two replicas that write to the same sinks, one of which knows nothing of epochs."""
+    first = Machine(tmp_path, Delivery.AT_LEAST_ONCE, ("careless", "file"), replica="1")
+    # The sinks are not begun anew by the second.
+    return first, replace(first, replica="2", lives=1)
+
+
+@pytest.mark.parametrize("turns", ["12", "21", "1", "1221"])
+def test_at_least_once_an_epoch_that_a_replica_has_delivered_is_left_out_by_its_siblings(
+    siblings: tuple[Machine, Machine], turns: str
+) -> None:
+    siblings[0].live(until=0)
+    for epoch, first in enumerate(itertools.islice(itertools.cycle(turns), EPOCHS), start=1):
+        for machine in sorted(siblings, key=lambda machine: machine.replica != first):
+            machine.live(until=epoch)
+    for machine in siblings:
+        assert machine.state.committed() == Committed(EPOCHS, ended=True)
+    assert [siblings[0].rows(sink) for sink in siblings[0].sinks] == [ALL_ROWS, ALL_ROWS]
+
+
+def test_at_least_once_only_the_epoch_is_repeated_that_a_replica_died_over(
+    siblings: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed, sibling = siblings
+    for machine in siblings:
+        machine.live(until=1)
+    with monkeypatch.context() as patch:
+        # It has written to the sinks, and could not tell its siblings any more.
+        patch.setattr(EpochLog, "delivered", lambda *_: Fuse(0).burn())
+        with pytest.raises(Crash):
+            killed.live(until=2)
+    sibling.live(until=3)
+    killed.live()
+    sibling.live()
+    careless, file = (killed.rows(sink) for sink in killed.sinks)
+    assert careless == [*rows_of(1), *rows_of(2), *rows_of(2), *rows_of(3), *rows_of(4)]
+    # A sink that knows its epochs has it once also then.
+    assert file == ALL_ROWS
 
 
 def test_at_most_once_nothing_is_repeated_and_what_is_missing_is_counted(tmp_path: Path) -> None:

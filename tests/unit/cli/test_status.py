@@ -1,0 +1,45 @@
+"""`penstock status`, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from penstock.replication.replica import opened_roster
+from penstock.replication.roster import PARKED, Member, Told
+from penstock.runtime.state_folder import StateFolder
+
+from .typed import enter_project, penstock
+
+PAIR = """\
+topology: pair
+replicas: 2
+cells: any
+sources:
+  visits: {file: visits.csv, schema: "user string, page string"}
+sinks:
+  out: {from: visits, file: out/visits.jsonl}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StateFolder:
+    enter_project(tmp_path, monkeypatch, PAIR, visits="ann,/home\n")
+    home = StateFolder(tmp_path / ".penstock/pair")
+    home.path.mkdir(parents=True)
+    return home
+
+
+def test_a_replica_that_is_parked_is_shown_with_its_reason(home: StateFolder) -> None:
+    with opened_roster(home.coordinator) as roster:
+        roster.join(Member("1", "local", "here", 41, "a"))
+        roster.tell("1", Told("a", 9, 9))
+        roster.tell("2", Told("b", 7, how=PARKED, why="the disk is full"))
+        shown, told = penstock("status", ".").stdout, json.loads(penstock("status", ".", "--json").stdout)
+    assert shown.splitlines()[0] == "pair: 1/2 safe, parked, epoch 9"
+    (line,) = [line for line in shown.splitlines() if line.startswith("2 ")]
+    assert "parked" in line and "the disk is full" in line
+    assert told["status"] == "1/2 safe, parked"
+    assert [(view["phase"], view["why"]) for view in told["replicas"]] == [("safe", ""), ("parked", "the disk is full")]

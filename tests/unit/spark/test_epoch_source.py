@@ -1,0 +1,48 @@
+"""A reader that asks the log for its next epoch, and cuts it where nobody has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.coordination.opening import open_coordinator
+from penstock.epochs.orders import Orders
+from penstock.spark.epoch_source import EpochReader, ReadSettings
+from penstock.topology.model import FrozenOptions, Source
+from penstock.topology.schema import parse_schema
+
+ROWS = [{"word": "a"}, {"word": "b"}]
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> EpochReader:
+    source = Source("s", "rows", FrozenOptions(rows=ROWS), parse_schema("word string"))
+    return EpochReader(ReadSettings("t", str(tmp_path), str(tmp_path), address(tmp_path), "run", (source,), 10, 1), "s")
+
+
+def address(folder: Path) -> str:
+    return f"sqlite:{folder}/c.sqlite"
+
+
+def next_offset(reader: EpochReader, start: dict[str, Any]) -> dict[str, Any]:
+    return reader.latestOffset(start, reader.getDefaultReadLimit())
+
+
+def test_the_end_of_the_input_is_the_last_epoch(reader: EpochReader) -> None:
+    assert next_offset(reader, reader.initialOffset())["last"]
+
+
+def test_an_end_that_is_held_is_waited_at_until_it_is_released(reader: EpochReader, tmp_path: Path) -> None:
+    coordinator = open_coordinator(address(tmp_path))
+    try:
+        Orders(coordinator).hold_end("script")
+        first = next_offset(reader, reader.initialOffset())
+        assert (first["epoch"], first["last"]) == (1, False)
+        assert next_offset(reader, first) == first
+        Orders(coordinator).release_end("script")
+        last = next_offset(reader, first)
+        assert (last["epoch"], last["last"], last["ends"]) == (2, True, first["ends"])
+    finally:
+        coordinator.close()
