@@ -203,12 +203,16 @@ def zookeeper() -> Iterator[str]:
 def table_of(job: str, results: Results) -> FigureTable:
     """A line for each contestant, with how many times the figures of the first one its own are."""
     first, *_ = results.values()
-    rows = [
-        [name, *(f"{value:,.1f}" + ("" if figures is first or not first.get(key) else f" (×{value / first[key]:.2f})")
-                 for key, value in figures.items())]
-        for name, figures in results.items()
-    ]  # fmt: skip
-    return FigureTable([job, *(key.replace("_", " ") for key in first)], rows)
+    keys = list(dict.fromkeys(key for figures in results.values() for key in figures))
+
+    def cell(figures: Figures, key: str) -> str:
+        if key not in figures:
+            return ""
+        ratio = "" if figures is first or not first.get(key) else f" (×{figures[key] / first[key]:.2f})"
+        return f"{figures[key]:,.1f}{ratio}"
+
+    rows = [[name, *(cell(figures, key) for key in keys)] for name, figures in results.items()]
+    return FigureTable([job, *(key.replace("_", " ") for key in keys)], rows)
 
 
 def machine() -> dict[str, str | int | None]:

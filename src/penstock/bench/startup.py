@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
@@ -105,7 +106,8 @@ def seconds_until(file: Path, command: Sequence[str], log: Path, to_the_end: boo
                 time.sleep(_POLL_SECONDS)
             took = time.monotonic() - began
             if to_the_end:
-                process.wait(_PATIENCE_SECONDS)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_PATIENCE_SECONDS)
         finally:
             Session(process.pid).kill_all()
             process.wait()

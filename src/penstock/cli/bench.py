@@ -33,7 +33,7 @@ app.command()(startup)
 app.command()(console)
 
 _COLUMNS = ("workload", "tuples/s", "p50 ms", "p95 ms", "p99 ms", "goal", "held", "CPU s/M", "peak MB")
-_SECTION = Section("workloads", "Throughput and latency")
+SECTION = Section("workloads", "Throughput and latency")
 
 
 @app.callback(invoke_without_command=True)
@@ -86,7 +86,7 @@ def bench(
                     sys.stdout.flush()
                 pictures = [] if svg is None else draw(found, svg)
                 if markdown is not None:
-                    write_section(markdown, _SECTION, table_of(found).as_markdown(conclusions(found, now)), pictures)
+                    write_section(markdown, SECTION, table_of(found).as_markdown(conclusions(found, now)), pictures)
     finally:
         # Also when it is stopped, or a workload fails: what was measured was measured.
         if found and not as_json:

@@ -16,7 +16,7 @@ from penstock.cli.busy import busy
 from penstock.cli.screen import out
 
 _COLUMNS = ("topologies", "operators each", "of a core", "memory", "page is behind", "takeover")
-_SECTION = Section("console", "The console")
+SECTION = Section("console", "The console")
 
 
 def console(
@@ -40,7 +40,7 @@ def console(
                                     f"{found.megabytes:.0f} MB", f"{found.behind:.2f} s",
                                     f"{found.takeover:.2f} s"]])  # fmt: skip
     if markdown is not None:
-        write_section(markdown, _SECTION, table.as_markdown())
+        write_section(markdown, SECTION, table.as_markdown())
     if as_json:
         sys.stdout.write(json.dumps(asdict(found)) + "\n")
     else:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from penstock.bench.failover import Measured
 
 _COLUMNS = ("replicas", "longest gap", "at a kill", "at a freeze", "noticed", "latency", "cores", "tuples/s")
-_SECTION = Section("failover", "Failover")
+SECTION = Section("failover", "Failover")
 _TITLE = "How old the output is when a replica is killed"
 
 
@@ -74,7 +74,7 @@ def failover(
                 svg.write_text(_chart(found), encoding="utf-8")
             if markdown is not None:
                 pictures = [] if svg is None else [Picture(svg, _TITLE)]
-                write_section(markdown, _SECTION, table_of(found).as_markdown(), pictures)
+                write_section(markdown, SECTION, table_of(found).as_markdown(), pictures)
             if as_json:
                 print(json.dumps(asdict(one)), flush=True)
     if not as_json:

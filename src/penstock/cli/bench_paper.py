@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Found = Mapping[Variant, Sequence[Point]]
 
 _COLUMNS = ("figure", "topology", "", "tuples/s", "paper's", "p50 at the lowest rate")
-_SECTION = Section("paper", "The k-safety paper")
+SECTION = Section("paper", "The k-safety paper")
 _PAPERS = "the paper's, on eight machines"
 
 
@@ -73,7 +73,7 @@ def paper(
                 pictures = [] if svg is None else draw(shown, found, svg)
                 if markdown is not None:
                     text = table_of(shown, found).as_markdown(_of_earlier_runs(shown, found, now))
-                    write_section(markdown, _SECTION, text, pictures)
+                    write_section(markdown, SECTION, text, pictures)
     finally:
         # Also when it is stopped, or a variant fails.
         if found and not as_json:

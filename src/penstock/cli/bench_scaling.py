@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _TUPLE_COLUMNS = ("tuples", "seconds", "tuples/s per core", "without the fixed cost")
 _OPERATOR_COLUMNS = ("operators", "seconds", "each further")
-_SECTION = Section("scaling", "How cost grows")
+SECTION = Section("scaling", "How cost grows")
 
 
 def scaling(
@@ -61,7 +61,7 @@ def scaling(
                     sys.stdout.write(json.dumps({**asdict(size), "seconds": seconds}) + "\n")
                     sys.stdout.flush()
                 if markdown is not None and len(found[size]) == len(found[sizes[-1]]):
-                    write_section(markdown, _SECTION, _as_markdown(found))
+                    write_section(markdown, SECTION, _as_markdown(found))
         finally:
             spark.stop()
             if all(found.values()) and not as_json:

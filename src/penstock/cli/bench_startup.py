@@ -15,7 +15,7 @@ from penstock.cli.busy import busy
 from penstock.cli.screen import out
 
 _COLUMNS = ("from the start of the process", "seconds", "fastest", "slowest", "Penstock takes")
-_SECTION = Section("startup", "Start-up")
+SECTION = Section("startup", "Start-up")
 
 
 def startup(
@@ -41,7 +41,7 @@ def startup(
                     sys.stdout.write(json.dumps(took) + "\n")
                     sys.stdout.flush()
                 if markdown is not None:
-                    write_section(markdown, _SECTION, table_of(seconds).as_markdown(verdicts(seconds)))
+                    write_section(markdown, SECTION, table_of(seconds).as_markdown(verdicts(seconds)))
     finally:
         if all(seconds.values()) and not as_json:
             out.print(table_of(seconds).on_screen())
