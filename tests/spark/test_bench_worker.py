@@ -35,5 +35,5 @@ def test_a_worker_that_fails_is_told_with_what_it_said(tmp_path: Path) -> None:
 def test_spark_computes_every_operator_of_a_chain(project: Any, tmp_path: Path) -> None:
     # Four filters, and three hashes of which each is of the one before.
     plan = project.plan(chain(Size(1000, 8), tmp_path))
-    assert plan.count("<> none") == 4
-    assert plan.count(" hash(payload") >= 3
+    assert plan.count("= none)") >= 4
+    assert plan.count("hash(payload") >= 3
