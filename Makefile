@@ -40,8 +40,8 @@ check: setup  ## Types and style
 	@$(BIN)/ruff check src tests examples tools benchmarks
 	@$(BIN)/mypy
 
-bench: setup  ## Measure against hand-written Spark, and what our own parts cost; takes a while
-	@$(BIN)/python benchmarks/against_spark.py
+bench: setup  ## Measure against hand-written Spark, and what our own parts cost; takes a while, BENCH=throughput for less
+	@$(BIN)/python benchmarks/against_spark.py $(BENCH)
 
 bench-peers: setup  ## Measure beside PyFlink, Bytewax, Pathway and PySpark; an hour or more, PEERS=--quick for less
 	@$(BIN)/python benchmarks/peers.py $(PEERS)

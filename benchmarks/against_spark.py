@@ -35,7 +35,7 @@ from pathlib import Path
 import pyspark
 from job_process import JOBS, Figures, run_job
 
-from penstock.cli.bench_page import FigureTable, write_section
+from penstock.cli.bench_page import FigureTable, Section, write_section
 from penstock.spark.java import check_java
 
 CONTESTANTS = ("penstock", "tuned", "default")
@@ -151,6 +151,19 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], Results]] = {
 }
 
 
+HEADINGS = {
+    "small-batch": "A small epoch",
+    "throughput": "A large file",
+    "first-result": "The first result",
+    "memory": "Memory",
+    "epoch-log": "The epoch log",
+    "backlog": "A backlog",
+    "windows": "Windows",
+    "keyed-state": "Keyed state",
+}
+"""Where each has its section in a page of docs."""
+
+
 def in_turn(title: str, repeat: int, contestants: dict[str, Callable[[], Figures]]) -> Results:
     """Run each contestant once, then each again; the median of each figure."""
     collected: dict[str, list[Figures]] = {name: [] for name in contestants}
@@ -190,12 +203,16 @@ def zookeeper() -> Iterator[str]:
 def table_of(job: str, results: Results) -> FigureTable:
     """A line for each contestant, with how many times the figures of the first one its own are."""
     first, *_ = results.values()
-    rows = [
-        [name, *(f"{value:,.1f}" + ("" if figures is first or not first.get(key) else f" (×{value / first[key]:.2f})")
-                 for key, value in figures.items())]
-        for name, figures in results.items()
-    ]  # fmt: skip
-    return FigureTable([job, *(key.replace("_", " ") for key in first)], rows)
+    keys = list(dict.fromkeys(key for figures in results.values() for key in figures))
+
+    def cell(figures: Figures, key: str) -> str:
+        if key not in figures:
+            return ""
+        ratio = "" if figures is first or not first.get(key) else f" (×{figures[key] / first[key]:.2f})"
+        return f"{figures[key]:,.1f}{ratio}"
+
+    rows = [[name, *(cell(figures, key) for key in keys)] for name, figures in results.items()]
+    return FigureTable([job, *(key.replace("_", " ") for key in keys)], rows)
 
 
 def machine() -> dict[str, str | int | None]:
@@ -232,8 +249,8 @@ def main() -> None:
             figures = {"machine": machine(), "repeat": options.repeat, "jobs": results}
             options.json.write_text(json.dumps(figures, indent=2) + "\n")
         if options.markdown is not None:
-            again = f"python benchmarks/against_spark.py {job} --repeat {options.repeat}"
-            write_section(options.markdown, job, table_of(job, results[job]).as_markdown(again))
+            text = table_of(job, results[job]).as_markdown([f"medians of {options.repeat}"])
+            write_section(options.markdown, Section(job, HEADINGS[job]), text)
 
 
 if __name__ == "__main__":

@@ -48,11 +48,12 @@ from side_by_side.table import ratios_table, recovery_table
 from side_by_side.telling import Telling
 from side_by_side.turns import Plan, Turns
 
-from penstock.cli.bench_page import measured_with, write_section
+from penstock.cli.bench_page import Section, write_section
 
 MEGABYTES, QUICK_MEGABYTES = 1000, 100
 REPEAT = 3
 INTERRUPTED = 130
+SECTION = Section("peers", "Beside other systems")
 
 
 def tables(turns: Turns) -> str:
@@ -120,16 +121,22 @@ def main() -> None:
     code = 0
     try:
         for _ in turns.take():
-            if options.json is not None:
-                options.json.write_text(json.dumps(figures(turns, plan), indent=2) + "\n")
+            write_down(turns, plan, options)
     except KeyboardInterrupt:
         print("\nstopped; this is what was measured so far", file=sys.stderr)
         code = INTERRUPTED
-    shown = tables(turns)
-    print(shown)
-    if options.markdown is not None and not code:
-        write_section(options.markdown, "peers", f"{measured_with('make bench-peers')}\n\n{shown}\n")
+        write_down(turns, plan, options)
+    print(tables(turns))
     sys.exit(code)
+
+
+def write_down(turns: Turns, plan: Plan, options: argparse.Namespace) -> None:
+    """What is known so far, wherever it is wanted; a page stays as it is while there is nothing to say."""
+    if options.json is not None:
+        options.json.write_text(json.dumps(figures(turns, plan), indent=2) + "\n")
+    shown = tables(turns)
+    if options.markdown is not None and shown:
+        write_section(options.markdown, SECTION, f"{shown}\n\nMedians of {plan.repeat}.\n")
 
 
 if __name__ == "__main__":

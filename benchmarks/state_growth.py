@@ -16,8 +16,9 @@ from pathlib import Path
 
 from job_process import Figures, run_job
 
-from penstock.cli.bench_page import FigureTable, write_section
+from penstock.cli.bench_page import FigureTable, Section, write_section
 
+SECTION = Section("state growth", "State as it grows")
 COLUMNS = (
     ("state MB", "state_mb", 1.0, ".1f"),
     ("fill s", "fill", 1.0, ".1f"),
@@ -57,9 +58,8 @@ def main() -> None:
         print(" ".join(f"{cell:>{_WIDTH}}" for cell in cells), flush=True)
         rows.append(cells)
         if options.markdown is not None:
-            again = f"python benchmarks/state_growth.py --keys {' '.join(map(str, options.keys))}"
             table = FigureTable(["keys", *(heading for heading, *_ in COLUMNS)], rows)
-            write_section(options.markdown, "state growth", table.as_markdown(again))
+            write_section(options.markdown, SECTION, table.as_markdown())
 
 
 if __name__ == "__main__":

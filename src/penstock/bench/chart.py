@@ -12,28 +12,37 @@ _WIDTH, _HEIGHT = 860, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 56, 52
 _BAR, _NAMES = 24, 150
 """The height of a bar, and the width of the names before it."""
+_LEGEND_LEFT, _LEGEND_TOP, _LEGEND_ROW, _LEGEND_GAP, _SAMPLE = 20.0, 52, 18, 20.0, 22.0
+_LETTER = 6.6
+"""About the width of one, as far as can be told without its font."""
+_DASHES = 'stroke-dasharray="3 5"'
 _COLOURS = (("#d6455d", "#ff8497"), ("#0f9d76", "#3ecf9f"), ("#3b6fe0", "#7ea3ff"), ("#8a4fd3", "#bd93f5"))
 _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
 def line_chart(
-    title: str, series: Mapping[str, Points], across: str, up: str, beside: Mapping[str, Points] | None = None
+    title: str, series: Mapping[str, Points], across: str, up: str, beside: Mapping[str, Points] | None = None,
+    beside_name: str = "",
 ) -> str:
     """One line for each series; `across` and `up` say what the axes are.
 
-    `beside` is to be compared with the series of the same names: dashed, in their colours.
+    `beside` is to be compared with the series of the same names: dashed, in their colours. `beside_name` says what it
+    is.
     """
     beside = beside or {}
     every = [point for points in (*series.values(), *beside.values()) for point in points] or [(0.0, 0.0)]
     left, right = min(x for x, _ in every), max(x for x, _ in every)
     top = max(y for _, y in every) or 1.0
     span = right - left or 1.0
+    legend, rows = _legend(list(series), beside_name if beside else "")
+    ceiling = _TOP + rows * _LEGEND_ROW
+    height = _HEIGHT + rows * _LEGEND_ROW
 
     def place(x: float, y: float) -> tuple[float, float]:
         return (_LEFT + (x - left) / span * (_WIDTH - _LEFT - _RIGHT),
-                _HEIGHT - _BOTTOM - y / top * (_HEIGHT - _TOP - _BOTTOM))
+                height - _BOTTOM - y / top * (height - ceiling - _BOTTOM))
 
-    parts = [_head(title)]
+    parts = [_head(title, height), *legend]
     for value in ticks(0.0, top):
         x, y = place(left, value)
         parts.append(f'<path class="grid" d="M{x:.1f} {y:.1f}H{_WIDTH - _RIGHT}"/>')
@@ -42,22 +51,36 @@ def line_chart(
         x, y = place(value, 0.0)
         parts.append(f'<text class="small" x="{x:.1f}" y="{y + 18:.1f}" text-anchor="middle">{value:g}</text>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    parts.append(f'<text class="small" x="{middle}" y="{_HEIGHT - 12}" text-anchor="middle">{escape(across)}</text>')
-    parts.append(f'<text class="small" x="{_LEFT}" y="{_TOP - 10}" text-anchor="start">{escape(up)}</text>')
+    parts.append(f'<text class="small" x="{middle}" y="{height - 12}" text-anchor="middle">{escape(across)}</text>')
+    parts.append(f'<text class="small" x="{_LEFT}" y="{ceiling - 10}" text-anchor="start">{escape(up)}</text>')
 
     def drawn(points: Points) -> str:
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
 
     for number, (name, points) in enumerate(series.items()):
-        parts.append(f'<polyline class="line c{number % len(_COLOURS)}" points="{drawn(points)}"/>')
+        colour = f"c{number % len(_COLOURS)}"
+        parts.append(f'<polyline class="line {colour}" points="{drawn(points)}"/>')
         if name in beside:
-            parts.append(
-                f'<polyline class="line c{number % len(_COLOURS)}" stroke-dasharray="3 5" '
-                f'points="{drawn(beside[name])}"/>')
-        x = _WIDTH - _RIGHT - 110 * (len(series) - number)
-        parts.append(f'<path class="line c{number % len(_COLOURS)}" d="M{x} 26H{x + 22}"/>')
-        parts.append(f'<text class="small" x="{x + 28}" y="30">{escape(name)}</text>')
+            parts.append(f'<polyline class="line {colour}" {_DASHES} points="{drawn(beside[name])}"/>')
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _legend(names: Sequence[str], beside_name: str) -> tuple[list[str], int]:
+    """A sample of each line with its name, below the title, and how many rows they take."""
+    entries = [(f'class="line c{number % len(_COLOURS)}"', name) for number, name in enumerate(names)]
+    if beside_name:
+        entries.append((f'class="line muted" {_DASHES}', beside_name))
+    parts: list[str] = []
+    x, row = _LEGEND_LEFT, 0
+    for style, name in entries:
+        width = _SAMPLE + 6 + _LETTER * len(name)
+        if x > _LEGEND_LEFT and x + width > _WIDTH - _RIGHT:
+            x, row = _LEGEND_LEFT, row + 1
+        y = _LEGEND_TOP + row * _LEGEND_ROW
+        parts.append(f'<path {style} d="M{x:.1f} {y - 4}H{x + _SAMPLE:.1f}"/>')
+        parts.append(f'<text class="small" x="{x + _SAMPLE + 6:.1f}" y="{y}">{escape(name)}</text>')
+        x += width + _LEGEND_GAP
+    return parts, row + 1 if entries else 0
 
 
 def bar_chart(title: str, bars: Mapping[str, float], unit: str) -> str:
@@ -101,4 +124,5 @@ def _head(title: str, height: int = _HEIGHT) -> str:
 def _rules(ground: str, ink: str, muted: str, grid: str, which: int) -> str:
     lines = "".join(f".c{number}{{stroke:{pair[which]}}}" for number, pair in enumerate(_COLOURS))
     lines += f".bar{{fill:{_COLOURS[2][which]}}}"
+    lines += f".muted{{stroke:{muted}}}"
     return f".ground{{fill:{ground}}}.title{{fill:{ink}}}.small{{fill:{muted}}}.grid{{stroke:{grid}}}{lines}"

@@ -6,9 +6,10 @@ measured a cluster of eight machines; here everything runs on this one, replicas
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from penstock.bench.failover import agreed, checked
@@ -92,6 +93,30 @@ Tell = Callable[[str], None]
 def variants(figures: Sequence[int]) -> list[Variant]:
     """Each of them once, though some are in two figures."""
     return list(dict.fromkeys(variant for figure in figures for variant in FIGURES[figure]))
+
+
+def as_json(variant: Variant, points: Sequence[Point]) -> str:
+    """What was measured of a variant, on a line."""
+    return json.dumps({**asdict(variant), "points": [asdict(point) for point in points]})
+
+
+def from_json(line: str) -> tuple[Variant, list[Point]]:
+    """The same, with what is known of the paper now; raises ValueError for a variant that is in no figure."""
+    fields = json.loads(line)
+    points = [Point(**point) for point in fields.pop("points")]
+    read = Variant(**fields)
+    for known in variants(list(FIGURES)):
+        if replace(read, paper=known.paper) == known:
+            return known, points
+    raise ValueError(f"{read.workload} {read} is in no figure")
+
+
+def figures_of(found: Collection[Variant], wanted: Sequence[int]) -> list[int]:
+    """The figures that can be shown: those that are wanted, as far as they are measured, and whole ones."""
+    return [
+        figure for figure, lines in FIGURES.items()
+        if (figure in wanted and any(line in found for line in lines)) or all(line in found for line in lines)
+    ]
 
 
 def measure(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from statistics import linear_regression, median
 
 from pyspark.sql import SparkSession
 
@@ -14,6 +15,16 @@ from penstock import Topology
 from penstock.runtime.run import Run, RunSettings
 
 WARM_UP_TUPLES = 5_000_000
+CHAIN_TUPLES = 10_000_000
+"""Where the number of operators is varied."""
+CHAIN_OPERATORS = 3
+"""Where the number of tuples is."""
+WITHIN = 0.2
+"""By how much less than the most tuples a second and core there may be."""
+SHARE_OF_OPERATOR = 0.05
+"""Of the whole, for each further operator."""
+
+_PIECE = 16
 
 
 @dataclass(frozen=True)
@@ -24,44 +35,82 @@ class Size:
     operators: int
 
 
-@dataclass(frozen=True)
-class Took:
-    """How long a run took, from the start of its query to its end; the median of some."""
+ONE_TUPLE = Size(1, CHAIN_OPERATORS)
+"""It takes what does not grow."""
 
-    size: Size
-    seconds: float
-
-    @property
-    def tuples_per_second(self) -> float:
-        return self.size.tuples / self.seconds
+Found = Mapping[Size, Sequence[float]]
+"""How long each run took, from the start of its query to its end."""
 
 
 def chain(size: Size, folder: Path) -> Topology:
-    """Tuples of 256 bytes that pass so many operators, to a file."""
-    columns = {"id": "sequence", "payload": "string(256)"}
+    """Tuples of 256 bytes that pass so many operators, to a file.
+
+    Filters look at a part of the payload each, and selects have a hash of the one before and of all the payload:
+    however Spark puts them together, each is computed for every tuple, and none is without effect on the output.
+    """
+    columns = {"id": "sequence", "payload": "string(256)", "mark": "int(0, 9)"}
     stream = Topology("scaling").source("tuples", generator=columns, count=size.tuples)
     for number in range(size.operators - 1):
-        stream = stream.filter(f"length(payload) > {number}")
-    return stream.select("id").sink("out", file=str(folder / "out.csv")).with_folder(folder)
+        if number % 2:
+            stream = stream.select("id", "payload", "hash(payload, mark) as mark")
+        else:
+            stream = stream.filter(f"substr(payload, {1 + _PIECE * (number // 2)}, {_PIECE}) <> 'none'")
+    return stream.select("id", "mark").sink("out", file=str(folder / "out.csv")).with_folder(folder)
 
 
 def measure_sizes(
     spark: SparkSession, sizes: Sequence[Size], repetitions: int, folder: Path, tell: Callable[[str], None]
-) -> Iterator[Took]:
-    """Each size in turn, after a run that warms up."""
+) -> Iterator[tuple[Size, float]]:
+    """The seconds of each run: every size once, then every size again, after a run that warms up."""
     tell("warming up")
     _run(spark, chain(Size(WARM_UP_TUPLES, max(size.operators for size in sizes)), folder), folder)
-    for number, size in enumerate(sizes, start=1):
-        tell(f"{number} of {len(sizes)}: {size.tuples:,} tuples, {size.operators} operators")
-        topology = chain(size, folder)
-        yield Took(size, median(_run(spark, topology, folder) for _ in range(repetitions)))
+    for turn in range(1, repetitions + 1):
+        for number, size in enumerate(sizes, start=1):
+            tell(f"turn {turn} of {repetitions}, {number} of {len(sizes)}: {size.tuples:,} tuples, "
+                 f"{size.operators} operators")
+            yield size, _run(spark, chain(size, folder), folder)
 
 
-def line_through(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """What does not grow, and by how much the rest grows: `y = fixed + x * each` through the first and last point."""
-    (x, y), (further, later) = points[0], points[-1]
-    each = (later - y) / (further - x) if further != x else 0.0
-    return y - x * each, each
+def by_tuples(found: Found) -> dict[int, float]:
+    """Seconds by the number of tuples."""
+    return {size.tuples: median(found[size]) for size in sorted(found, key=lambda each: each.tuples)
+            if size.operators == CHAIN_OPERATORS and size != ONE_TUPLE}  # fmt: skip
+
+
+def by_operators(found: Found) -> dict[int, float]:
+    """Seconds by the number of operators."""
+    return {size.operators: median(found[size]) for size in sorted(found, key=lambda each: each.operators)
+            if size.tuples == CHAIN_TUPLES}  # fmt: skip
+
+
+def fixed_seconds(found: Found) -> float:
+    """What a run takes however few its tuples are, by one that has a single one."""
+    return median(found[ONE_TUPLE])
+
+
+def per_core(seconds: Mapping[int, float], cores: int, without: float = 0.0) -> dict[int, float]:
+    """Tuples a second on each core, by the number of tuples; `without` so many seconds of each run."""
+    return {tuples: tuples / max(each - without, 1e-9) / cores for tuples, each in seconds.items()}
+
+
+def spread(rates: Mapping[int, float]) -> float:
+    """How much less the least is than the most, as a share of it."""
+    return 1 - min(rates.values()) / max(rates.values())
+
+
+def operator_share(seconds: Mapping[int, float]) -> float:
+    """What a further operator takes, of the whole time of the shortest chain; by a line through all chains."""
+    fitted = linear_regression(list(seconds), list(seconds.values()))
+    return fitted.slope / seconds[min(seconds)]
+
+
+def steps(seconds: Mapping[int, float]) -> dict[int, float]:
+    """For each chain but the shortest: what each operator more than in the one before took, of the whole."""
+    chains = sorted(seconds.items())
+    return {
+        operators: (took - before) / (operators - fewer) / took
+        for (fewer, before), (operators, took) in pairwise(chains)
+    }
 
 
 def _run(spark: SparkSession, topology: Topology, folder: Path) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.bench.goals import COUNTED_WORDS, NATIVE, WITH_PYTHON, LatencyGoal
 from penstock.bench.topologies import topology_file
 from penstock.connectors.registry import catalogue
 from penstock.errors import TopologyError
@@ -28,6 +29,8 @@ class Workload:
     """Whether latency is measured as well, at a steady pace."""
     quick: bool = False
     """Whether `--quick` has it."""
+    goal: LatencyGoal = NATIVE
+    """At that pace."""
 
     def topology(self, folder: Path, tuples: int, rate: float | None = None) -> Topology:
         """As it is to be run in a folder, with so many tuples."""
@@ -44,11 +47,11 @@ _NEXMARK = ("q0", "q1", "q2", "q3", "q5", "q7", "q8", "q11", "q12", "q13", "q18"
 WORKLOADS = (
     Workload("stateless-2", 4_000_000, "tuples"),
     Workload("stateless-3", 4_000_000, "tuples", quick=True),
-    Workload("word-count", 10_000_000, "words", quick=True),
+    Workload("word-count", 10_000_000, "words", quick=True, goal=COUNTED_WORDS),
     Workload("yahoo", 10_000_000),
-    Workload("custom-tuple", 2_000_000, quick=True),
-    Workload("custom-batch", 5_000_000, quick=True),
-    Workload("custom-bolt", 1_000_000),
+    Workload("custom-tuple", 2_000_000, quick=True, goal=WITH_PYTHON),
+    Workload("custom-batch", 5_000_000, quick=True, goal=WITH_PYTHON),
+    Workload("custom-bolt", 1_000_000, goal=WITH_PYTHON),
     *(Workload(f"nexmark-{query}", 5_000_000, paced=query in ("q0", "q5")) for query in _NEXMARK),
 )
 

@@ -11,11 +11,12 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.bench_page import FigureTable, MarkdownOption, write_section
+from penstock.cli.bench_page import FigureTable, MarkdownOption, Section, write_section
 from penstock.cli.busy import busy
 from penstock.cli.screen import out
 
 _COLUMNS = ("topologies", "operators each", "of a core", "memory", "page is behind", "takeover")
+SECTION = Section("console", "The console")
 
 
 def console(
@@ -39,8 +40,7 @@ def console(
                                     f"{found.megabytes:.0f} MB", f"{found.behind:.2f} s",
                                     f"{found.takeover:.2f} s"]])  # fmt: skip
     if markdown is not None:
-        again = f"penstock bench console --topologies {topologies} --seconds {seconds:g}"
-        write_section(markdown, "console", table.as_markdown(again))
+        write_section(markdown, SECTION, table.as_markdown())
     if as_json:
         sys.stdout.write(json.dumps(asdict(found)) + "\n")
     else:

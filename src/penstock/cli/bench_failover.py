@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.chaos.life import PENSTOCK
-from penstock.cli.bench_page import FigureTable, MarkdownOption, write_section
+from penstock.cli.bench_page import FigureTable, MarkdownOption, Picture, Section, write_section
 from penstock.cli.busy import busy
+from penstock.cli.earlier import BesideOption, earlier
 from penstock.cli.numbers import numbers_in
 from penstock.cli.screen import out
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from penstock.bench.failover import Measured
 
 _COLUMNS = ("replicas", "longest gap", "at a kill", "at a freeze", "noticed", "latency", "cores", "tuples/s")
+SECTION = Section("failover", "Failover")
+_TITLE = "How old the output is when a replica is killed"
 
 
 def failover(
@@ -36,11 +39,7 @@ def failover(
     ] = None,
     markdown: MarkdownOption = None,
     costs: Annotated[bool, typer.Option("--costs", help="Only what replicas cost: no blows.")] = False,
-    beside: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What an earlier run gave with `--json`, for the same table: it need not "
-                     "all be measured at once."),
-    ] = None,
+    beside: BesideOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="All that was measured, one JSON object for each number of replicas.")
     ] = False,
@@ -65,8 +64,7 @@ def failover(
     def command(file: Path) -> list[str]:
         return [*PENSTOCK, "run", str(file), "--supervised", "--json"]
 
-    again = f"penstock bench failover --kills {kills} --interval {interval:g}"
-    found = [] if beside is None else [Measured.from_json(line) for line in beside.read_text().splitlines()]
+    found = earlier(beside, Measured.from_json)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, busy("measuring") as at_work:
         for one in measure_failover(settings, command, Path(folder), at_work.say, costs):
             before = next((each for each in found if each.replicas == one.replicas), None)
@@ -75,7 +73,8 @@ def failover(
             if svg is not None:
                 svg.write_text(_chart(found), encoding="utf-8")
             if markdown is not None:
-                write_section(markdown, "failover", table_of(found).as_markdown(again))
+                pictures = [] if svg is None else [Picture(svg, _TITLE)]
+                write_section(markdown, SECTION, table_of(found).as_markdown(), pictures)
             if as_json:
                 print(json.dumps(asdict(one)), flush=True)
     if not as_json:
@@ -121,4 +120,4 @@ def _chart(found: Sequence[Measured]) -> str:
             [(moment, age) for moment, age in one.ages if -5 <= moment <= 20]
         for one in found
     }
-    return line_chart("How old the output is when a replica is killed", around, "seconds after the kill", "seconds")
+    return line_chart(_TITLE, around, "seconds after the kill", "seconds")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.bench_page import FigureTable, MarkdownOption, write_section
+from penstock.cli.bench_page import FigureTable, MarkdownOption, Picture, Section, write_section
 from penstock.cli.busy import busy
+from penstock.cli.earlier import BesideOption, earlier
 from penstock.cli.numbers import numbers_in
 from penstock.cli.screen import fail, out
 
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     Found = Mapping[Variant, Sequence[Point]]
 
 _COLUMNS = ("figure", "topology", "", "tuples/s", "paper's", "p50 at the lowest rate")
+SECTION = Section("paper", "The k-safety paper")
+_PAPERS = "the paper's, on eight machines"
 
 
 def paper(
@@ -32,8 +33,11 @@ def paper(
     ] = "25000,50000,100000,200000",
     seconds: Annotated[float, typer.Option(min=4, help="How long each rate is offered; the first half is not measured.")
                        ] = 40.0,
-    svg: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Draw the figures, as figure-2.svg …")] = None,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", file_okay=False, help="Draw the figures, as figure-2.svg …")
+    ] = None,
     markdown: MarkdownOption = None,
+    beside: BesideOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="All that was measured, as JSON lines.")] = False,
 ) -> None:
     """Measure the topologies of the k-safety paper, and put our figures beside the paper's.
@@ -43,62 +47,92 @@ def paper(
     most that was delivered at any of the rates. The paper had eight machines; all of this runs on one.
 
     All of it takes more than an hour: `--figures 5 --rates 50000` takes minutes. Where `--seconds` are few, Java is not
-    warm yet, and what had to wait while replicas started is still being worked off.
+    warm yet, and what had to wait while replicas started is still being worked off. Pages, pictures and JSON are
+    written after each line of a figure: who stops it keeps what is done, and goes on with `--figures` and `--beside`.
     """
-    from penstock.bench.paper import FIGURES, Pace, measure, variants
+    from penstock.bench.paper import FIGURES, Pace, figures_of, from_json, measure, variants
+    from penstock.bench.paper import as_json as line_of
 
     chosen = numbers_in("--figures", figures)
     for number in chosen:
         if number not in FIGURES:
             fail(f"--figures {figures}: there are {', '.join(map(str, FIGURES))}", 2)
     offered = numbers_in("--rates", rates)
-    found: dict[Variant, list[Point]] = {}
-    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, busy("measuring") as at_work:
-        pace = Pace(seconds, seconds / 2)
-        for variant, points in measure(variants(chosen), offered, pace, Path(folder), at_work.say):
-            found[variant] = points
-            if as_json:
-                sys.stdout.write(json.dumps({**asdict(variant), "points": [asdict(point) for point in points]}) + "\n")
-                sys.stdout.flush()
-    if svg is not None:
-        _draw(chosen, found, svg)
-    if markdown is not None:
-        write_section(markdown, "paper", _table(chosen, found).as_markdown("penstock bench paper"))
-    if not as_json:
-        out.print(_table(chosen, found).on_screen())
+    found: dict[Variant, list[Point]] = dict(earlier(beside, from_json))
+    now: list[Variant] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, busy("measuring") as at_work:
+            pace = Pace(seconds, seconds / 2)
+            for variant, points in measure(variants(chosen), offered, pace, Path(folder), at_work.say):
+                found[variant] = points
+                now.append(variant)
+                if as_json:
+                    sys.stdout.write(line_of(variant, points) + "\n")
+                    sys.stdout.flush()
+                shown = figures_of(found, chosen)
+                pictures = [] if svg is None else draw(shown, found, svg)
+                if markdown is not None:
+                    text = table_of(shown, found).as_markdown(_of_earlier_runs(shown, found, now))
+                    write_section(markdown, SECTION, text, pictures)
+    finally:
+        # Also when it is stopped, or a variant fails.
+        if found and not as_json:
+            out.print(table_of(figures_of(found, chosen), found).on_screen())
 
 
-def _table(figures: Sequence[int], found: Found) -> FigureTable:
+def table_of(figures: Sequence[int], found: Found) -> FigureTable:
     from penstock.bench.paper import FIGURES
 
     rows = [
         [str(figure), variant.workload, str(variant), f"{max(point.delivered for point in found[variant]):,.0f}",
          "" if variant.paper is None else f"{variant.paper:,}", f"{found[variant][0].p50_ms:,.0f} ms"]
         for figure in figures
-        for variant in FIGURES[figure]
+        for variant in FIGURES[figure] if variant in found
     ]  # fmt: skip
     return FigureTable(_COLUMNS, rows, 3)
 
 
-def _draw(figures: Sequence[int], found: Found, folder: Path) -> None:
+def _of_earlier_runs(figures: Sequence[int], found: Found, now: Sequence[Variant]) -> list[str]:
+    from penstock.bench.paper import variants
+
+    old = [f"{each.workload} {each}" for each in variants(figures) if each in found and each not in now]
+    return [f"of earlier runs: {'; '.join(old)}"] if old else []
+
+
+def draw(figures: Sequence[int], found: Found, folder: Path) -> list[Picture]:
+    """Two pictures of each figure: what was delivered, and after how long."""
     from penstock.bench.chart import line_chart
     from penstock.bench.paper import FIGURES, TITLES
 
     folder.mkdir(parents=True, exist_ok=True)
+    pictures = []
     for figure in figures:
-        ours = {str(variant): found[variant] for variant in FIGURES[figure]}
+        lines = [variant for variant in FIGURES[figure] if variant in found]
+        ours = {str(variant): found[variant] for variant in lines}
         throughput = {
             name: [(point.offered / 1000, point.delivered / 1000) for point in points] for name, points in ours.items()
         }
         latency = {name: [(point.offered / 1000, point.p50_ms) for point in points] for name, points in ours.items()}
         offered = "thousand tuples a second offered"
-        # The paper's text says only what was sustained: up to there, what was offered was delivered.
-        theirs = {
-            str(variant): [(point.offered / 1000, min(point.offered, variant.paper) / 1000) for point in found[variant]]
-            for variant in FIGURES[figure] if variant.paper is not None
-        }
-        up = "thousand tuples a second; dashed: the paper's, on eight machines"
-        (folder / f"figure-{figure}.svg").write_text(
-            line_chart(f"{TITLES[figure]}, delivered", throughput, offered, up, theirs), "utf-8")
-        (folder / f"figure-{figure}-latency.svg").write_text(
-            line_chart(f"{TITLES[figure]}, latency", latency, offered, "p50, ms"), "utf-8")
+        # The paper's text says only what was sustained: up to there, what was offered was delivered; from there on,
+        # latency rises steeply.
+        theirs = {str(variant): _sustained(variant.paper / 1000, found[variant])
+                  for variant in lines if variant.paper is not None}  # fmt: skip
+        highest = max(point.p50_ms for points in ours.values() for point in points)
+        limits = {str(variant): [(variant.paper / 1000, 0.0), (variant.paper / 1000, highest)]
+                  for variant in lines if variant.paper is not None}  # fmt: skip
+        delivered = Picture(folder / f"figure-{figure}.svg", f"{TITLES[figure]}, delivered")
+        waited = Picture(folder / f"figure-{figure}-latency.svg", f"{TITLES[figure]}, latency")
+        delivered.file.write_text(line_chart(
+            delivered.shows, throughput, offered, "thousand tuples a second", theirs, _PAPERS), "utf-8")
+        waited.file.write_text(line_chart(
+            waited.shows, latency, offered, "p50, ms", limits, "where the paper's rises steeply"), "utf-8")
+        pictures += [delivered, waited]
+    return pictures
+
+
+def _sustained(limit: float, points: Sequence[Point]) -> list[tuple[float, float]]:
+    """What the paper's delivered of the same offers, in thousands, with the bend where it is."""
+    offers = sorted({point.offered / 1000 for point in points})
+    bend = {limit} if offers[0] < limit < offers[-1] else set()
+    return [(offer, min(offer, limit)) for offer in sorted({*offers, *bend})]

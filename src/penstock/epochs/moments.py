@@ -80,6 +80,10 @@ class Process:
     name: str
     worked: int
     """The processor time it has used, in the system's ticks."""
+    waited_for: int = 0
+    """That of its children that are gone, and of theirs, as far as somebody has waited for each."""
+    born: int = 0
+    """When it was started, in ticks since the system was."""
 
 
 def reach(moment: Moment, epoch: int) -> None:
@@ -161,5 +165,6 @@ def _process(entry: Path) -> Process | None:
     # The name stands in brackets and may hold anything, brackets and blanks too.
     name = text[text.index("(") + 1 : text.rindex(")")]
     fields = text[text.rindex(")") + 2 :].split()
-    state, parent, session, worked = fields[0], int(fields[1]), int(fields[3]), int(fields[11]) + int(fields[12])
-    return None if state in "ZX" else Process(int(entry.name), parent, session, name, worked)
+    state, parent, session = fields[0], int(fields[1]), int(fields[3])
+    worked, waited_for, born = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14]), int(fields[19])
+    return None if state in "ZX" else Process(int(entry.name), parent, session, name, worked, waited_for, born)

@@ -23,6 +23,29 @@ def test_what_stands_beside_a_series_is_dashed_and_in_its_colour() -> None:
     assert "40" in [text.text for text in ElementTree.fromstring(drawn).findall("{*}text")]
 
 
+@pytest.mark.parametrize("names", [
+    ["×1, k = 1", "×2, k = 1", "×3, k = 1", "×1, k = 0"],
+    [f"a series with a name that is rather long, number {number}" for number in range(4)],
+])
+def test_the_legend_is_between_the_title_and_the_lines_and_nothing_overlaps(names: list[str]) -> None:
+    series = {name: [(25.0, 25.0), (200.0, 60.0 + number)] for number, name in enumerate(names)}
+    paper = {names[0]: [(25.0, 25.0), (200.0, 65.0)]}
+    tree = ElementTree.fromstring(line_chart("Figure 3: stateless, for k = 1 and k = 2, delivered", series,
+                                             "thousand tuples a second offered", "delivered", paper, "the paper's"))
+    texts = {text.text: (float(text.get("x") or 0), float(text.get("y") or 0)) for text in tree.findall("{*}text")}
+    places = [(*texts[name], len(name) * 6.0) for name in [*names, "the paper's"]]
+    (_, title), (_, axis) = texts["Figure 3: stateless, for k = 1 and k = 2, delivered"], texts["delivered"]
+    points = [point.split(",") for line in tree.findall("{*}polyline") for point in (line.get("points") or "").split()]
+    highest = min(float(y) for _, y in points)
+    width, height = (float(value) for value in (tree.get("viewBox") or "").split()[2:])
+    assert all(title + 16 < y < axis - 10 for _, y, _ in places)
+    assert axis < highest
+    assert max(float(y) for _, y in points) < height
+    for number, (x, y, long) in enumerate(places):
+        assert x + long < width
+        assert all(abs(y - other_y) > 12 or x + long + 22 < other_x for other_x, other_y, _ in places[number + 1 :])
+
+
 def test_bars_are_as_long_as_their_values() -> None:
     tree = ElementTree.fromstring(bar_chart("Speed", {"fast": 2000.0, "slow": 500.0}, "tuples"))
     fast, slow = (float(bar.get("width") or 0) for bar in tree.findall("{*}rect") if bar.get("class") == "bar")

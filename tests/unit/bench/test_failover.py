@@ -36,7 +36,7 @@ def test_a_gap_that_is_longer_than_others_and_an_interval_is_noticed(kill: float
 def test_costs_are_also_told_as_a_ratio_to_one_replica() -> None:
     one = Measured(1, 0.5, 0.6, (9.0,), (5.0,), 0.1, 0.5, 1e6)
     two = Measured(2, 0.5, 0.6, (0.7,), (0.7,), 0.11, 1.0, 5e5)
-    lines = table_of([one, two]).as_markdown("penstock bench failover").splitlines()
+    lines = table_of([one, two]).as_markdown().splitlines()
     assert "| 2 | 0.60 s | 0.70 s, at most 0.70 s | 0.70 s, at most 0.70 s | no | 110 ms (×1.10) | " in lines[-1]
     assert "| 1.00 (×2.00) | 500,000 (×0.50) |" in lines[-1]
     assert "×" not in lines[-2]
@@ -46,7 +46,7 @@ def test_costs_of_another_run_stand_beside_the_gaps() -> None:
     gaps = Measured(2, 0.5, 0.6, (0.7,), (0.8,), 0.0, 0.0, 0.0)
     costs = Measured(2, 0.5, 0.0, (), (), 0.1, 1.5, 1000.0)
     assert gaps.with_costs_of(costs) == Measured(2, 0.5, 0.6, (0.7,), (0.8,), 0.1, 1.5, 1000.0)
-    assert "| not measured | not measured |  | 100 ms |" in table_of([costs]).as_markdown("x")
+    assert "| not measured | not measured |  | 100 ms |" in table_of([costs]).as_markdown()
 
 
 def test_cores_are_busy_for_what_was_worked_between_two_looks() -> None:

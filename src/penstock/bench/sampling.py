@@ -1,4 +1,4 @@
-"""How much memory a job's processes take together, looked at five times a second from outside.
+"""How much memory a job's processes take together, and how long they work, looked at five times a second from outside.
 
 A job leads a session of its own, so everything it has started is found by the session's number, also what has another
 parent by now. Memory is the proportional set size: of pages that processes share, as forked workers do, each counts
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.epochs.moments import processes_of
+from penstock.bench.processor_time import ProcessorTime
+from penstock.epochs.moments import TICKS_PER_SECOND, Process, processes_of
 
 INTERVAL_SECONDS = 0.2
 
@@ -31,16 +33,18 @@ class Sample:
         return self.jvm_mb + self.python_mb
 
 
-class MemorySampler:
+class ProcessSampler:
     """Samples a session from `with` on until its end."""
 
     def __init__(self, session: int) -> None:
         self.samples: list[Sample] = []
         self._session = session
+        self._time = ProcessorTime()
+        self._looking = threading.Lock()
         self._enough = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> MemorySampler:
+    def __enter__(self) -> ProcessSampler:
         self._thread.start()
         return self
 
@@ -60,16 +64,28 @@ class MemorySampler:
         """The most between two moments."""
         return max(sample.total_mb for sample in self.samples if began <= sample.time <= ended)
 
+    def worked_seconds(self) -> float:
+        """The processor time of all processes together until now, also of those that are gone."""
+        with self._looking:
+            self._time.look(processes_of(self._session))
+            return self._time.ticks() / TICKS_PER_SECOND
+
+    def _look(self) -> None:
+        with self._looking:
+            alive = processes_of(self._session)
+            self._time.look(alive)
+        self.samples.append(sample_of(alive))
+
     def _run(self) -> None:
         while True:
-            self.samples.append(take_sample(self._session))
+            self._look()
             if self._enough.wait(INTERVAL_SECONDS):
                 return
 
 
-def take_sample(session: int) -> Sample:
+def sample_of(alive: Iterable[Process]) -> Sample:
     jvm = python = 0.0
-    for process in processes_of(session):
+    for process in alive:
         # Nothing else: a thread of the JVM that is about to start a program is listed as a process that has the JVM's
         # memory, under the thread's name.
         if process.name == "java":

@@ -1,0 +1,70 @@
+"""`penstock bench startup`: how soon the first epoch is committed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Annotated
+
+import typer
+
+from penstock.cli.bench_page import FigureTable, MarkdownOption, Section, write_section
+from penstock.cli.busy import busy
+from penstock.cli.screen import out
+
+_COLUMNS = ("from the start of the process", "seconds", "fastest", "slowest", "Penstock takes")
+SECTION = Section("startup", "Start-up")
+
+
+def startup(
+    repetitions: Annotated[int, typer.Option(min=1, help="How often everybody is started; the median counts.")] = 5,
+    markdown: MarkdownOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The seconds of each turn, as JSON lines.")] = False,
+) -> None:
+    """Measure the time from the start of a process to its first committed epoch, beside a bare Spark session.
+
+    A file of 1,000 JSON lines is filtered and written: by `penstock run`, and by one query in a bare session, once with
+    Spark's own settings and once with those that Penstock gives Spark. They are started in turn, after a turn to their
+    end that is not measured. Penstock is to take at most 1.3 times as long.
+    """
+    from penstock.bench.startup import CONTESTANTS, measure_startup
+
+    seconds: dict[str, list[float]] = {name: [] for name in CONTESTANTS}
+    try:
+        with busy("measuring") as at_work:
+            for took in measure_startup(repetitions, at_work.say):
+                for name, one in took.items():
+                    seconds[name].append(one)
+                if as_json:
+                    sys.stdout.write(json.dumps(took) + "\n")
+                    sys.stdout.flush()
+                if markdown is not None:
+                    write_section(markdown, SECTION, table_of(seconds).as_markdown(verdicts(seconds)))
+    finally:
+        if all(seconds.values()) and not as_json:
+            out.print(table_of(seconds).on_screen())
+            for line in verdicts(seconds):
+                out.print(line, soft_wrap=True)
+
+
+def table_of(seconds: Mapping[str, Sequence[float]]) -> FigureTable:
+    from penstock.bench.startup import ratios
+
+    times = ratios(seconds)
+    return FigureTable(_COLUMNS, [
+        [name, f"{median(each):.2f}", f"{min(each):.2f}", f"{max(each):.2f}",
+         f"×{times[name]:.2f}" if name in times else ""]
+        for name, each in seconds.items()
+    ])  # fmt: skip
+
+
+def verdicts(seconds: Mapping[str, Sequence[float]]) -> list[str]:
+    from penstock.bench.goals import held
+    from penstock.bench.startup import GOAL, OURS, ratios
+
+    turns = len(seconds[OURS])
+    return [f"medians of {turns} turn{'' if turns == 1 else 's'}",
+            *(f"{name}: {times:.2f} times as long (goal: at most {GOAL:g}): {held(times <= GOAL)}"
+              for name, times in ratios(seconds).items())]  # fmt: skip
