@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock import Topology
+from penstock.spark.arrow_stage import BYTES_IN_BATCH
 from penstock.topology.builder import Stream
 from penstock.topology.model import OPERATOR_KINDS, Custom
 
@@ -51,6 +52,18 @@ def test_a_built_in_operator_never_enters_python(keyword: str, project: Any) -> 
     project.write("pages.csv", "1,home\n")
     plan = project.plan(BUILT_IN[keyword](visits()).sink("out", memory=True).with_folder(project.folder))
     assert python_nodes(plan) == STAGING
+
+
+def test_batches_are_limited_by_bytes_unless_all_rows_are_short(project: Any) -> None:
+    project.write("own.py", "def same(tup):\n    return tup\n")
+    project.plan(visits().select("page").custom("own:same", emits="page int").sink("out", file="out.csv")
+                 .with_folder(project.folder))  # fmt: skip
+    assert project.spark.conf.get(BYTES_IN_BATCH) == str(2**31 - 1)
+    project.plan(visits().custom("own:same", emits="user string, page int").select("page").sink("out", file="out.csv")
+                 .with_folder(project.folder))  # fmt: skip
+    assert project.spark.conf.get(BYTES_IN_BATCH) == str(64 << 20)
+    project.plan(visits().sink("out", file="out.csv").with_folder(project.folder))
+    assert project.spark.conf.get(BYTES_IN_BATCH) == str(64 << 20)
 
 
 @pytest.mark.parametrize("options", [{"file": "out.jsonl"}, {"file": "out.csv"}, {"file": "out.parquet"},

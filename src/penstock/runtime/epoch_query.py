@@ -16,7 +16,7 @@ from penstock.plan.pruning import columns_read
 from penstock.plan.small_epochs import output_is_bounded, sources_to_read_ahead
 from penstock.runtime.run_settings import RunSettings
 from penstock.runtime.state_folder import StateFolder
-from penstock.spark.arrow_stage import map_batches
+from penstock.spark.arrow_stage import BYTES_IN_BATCH, limit_batches, map_batches
 from penstock.spark.epoch_job import RunEpoch, run_small_here, run_staged
 from penstock.spark.epoch_source import SMALL_EPOCH_TUPLES, ReadSettings
 from penstock.spark.lowering import Lowering, lower_plan
@@ -78,7 +78,11 @@ class EpochQuery:
             retries=self.replays,
         )
         digests = self.settings.replica is not None
-        return lower_plan(Lowering(spark, self.plan, read, self.sinks, self.settings.metrics, digests))
+        lowering = Lowering(spark, self.plan, read, self.sinks, self.settings.metrics, digests)
+        rows = lower_plan(lowering)
+        if BYTES_IN_BATCH not in self.settings.spark:
+            limit_batches(spark, lowering.narrow)
+        return rows
 
     def _columns_to_read(self) -> dict[str, list[str]]:
         """The columns of each source of which not all are read; at least one, to count tuples by."""

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.spark.arrow_stage import map_batches
+from penstock.spark.arrow_stage import is_narrow, map_batches
 from penstock.spark.failures import FailureLedger
 from penstock.spark.numbering import HIDDEN, MARK, SEQUENCE
 from penstock.spark.present_epoch import present_epoch
@@ -42,6 +42,7 @@ def without_late(operator: Window, frame: DataFrame, event: Column, lowering: Lo
         columns = tuple(name for name in frame.columns if name not in HIDDEN)
         stage = LateStage(operator.name, operator.on or "", lowering.settings.state, columns)
         schema = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in frame.schema)
+        lowering.narrow &= is_narrow(frame.schema)
         return map_batches(frame.withColumn(_END, F.when(late, end)), stage, schema)
     if lowering.metrics:
         frame = frame.observe(f"{operator.name}|{LATE_COUNT}", F.count_if(late).alias("tuples"))

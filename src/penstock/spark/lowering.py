@@ -14,7 +14,7 @@ from penstock.epochs.record import SEQUENCE_BITS
 from penstock.errors import TopologyError
 from penstock.plan.counting import counts_needed
 from penstock.plan.graph import Acker, Apply, Exchange, Gather, Merge, Plan, Port, Read, Share, Step, Write
-from penstock.spark.arrow_stage import map_batches
+from penstock.spark.arrow_stage import is_narrow, map_batches
 from penstock.spark.carried_time import CarriedTime
 from penstock.spark.count_windows import lower_count_window
 from penstock.spark.custom import INSTANCE, PORT, CustomStage
@@ -72,6 +72,8 @@ class Lowering:
     digests: bool = False
     """Whether replicas compare what custom operators give and what sinks receive."""
     frames: dict[str, DataFrame] = field(default_factory=dict)
+    narrow: bool = True
+    """Whether all rows that go to Python are; see `arrow_stage.limit_batches`."""
 
     @cached_property
     def counted(self) -> frozenset[str]:
@@ -201,6 +203,7 @@ def _(step: Apply, lowering: Lowering) -> DataFrame:
 @lower_step.register
 def _(step: Write, lowering: Lowering) -> DataFrame:
     frame = lowering.frames[step.input].drop(*HIDDEN)
+    lowering.narrow &= is_narrow(frame.schema)
     lowering.sinks[step.sink.name] = lowering.sinks[step.sink.name].with_columns(tuple(frame.columns))
     if lowering.digests:
         frame = with_digest(frame, step.sink.name, SINK_DIGEST)
@@ -217,6 +220,7 @@ def _(step: Acker, lowering: Lowering) -> DataFrame:
     for other in others:
         first = first.unionByName(other)
     left = F.bit_xor("ack").over(Window.partitionBy(SEQUENCE))
+    lowering.narrow = False
     incomplete = first.withColumn("ack", left).where("ack <> 0")
     rows = incomplete.select("operator", "tuple", F.col(SEQUENCE).alias(TREE))
     taker = UnackedTuples.of(lowering.plan.topology, Path(lowering.settings.state))
@@ -313,6 +317,7 @@ def _(operator: TimeWindow, frame: DataFrame, lowering: Lowering) -> DataFrame:
 @lower_operator.register
 def _(operator: Custom, frame: DataFrame, lowering: Lowering) -> DataFrame:
     columns = tuple(name for name in frame.columns if name not in HIDDEN)
+    lowering.narrow &= is_narrow(frame.schema)
     settings = lowering.settings
     acks = operator.name in lowering.plan.self_acking
     ack_timeout = lowering.plan.topology.ack_timeout if acks else None

@@ -69,6 +69,7 @@ def applied(operator: Window, rows: DataFrame, lowering: Lowering) -> DataFrame:
     types = {SEQUENCE: "bigint", TIME: "timestamp", MARK: "bigint"}
     schema = ", ".join([function.emits[0][1].ddl, *(f"{name} {types[name]}" for name in hidden)])
     placed = given.withColumn(INSTANCE, F.spark_partition_id())
+    lowering.narrow = False
     return map_batches(placed, CarriedTime(stage, carried) if carried else stage, schema)
 
 
