@@ -27,7 +27,8 @@ from penstock.errors import BundleError, CommandRefused, CoordinationError, Pens
 
 COOKIE = "penstock"
 LOCAL = Person("somebody on this machine", Role.OPERATOR)
-_STREAM_SECONDS = 10.0
+_STREAM_SECONDS = 0.3
+"""A page that is open is told something new so often."""
 _LOG_BYTES = 200_000
 _MOST_WORDS = 100_000
 _SUBMIT = "/api/topologies"

@@ -22,11 +22,12 @@ from penstock.console.home import ConsoleHome
 from penstock.console.inspection import inspect
 from penstock.console.master import Master
 from penstock.console.nodes import RESULTS_KEPT_SECONDS, Nodes, Result, Task
+from penstock.console.order_giving import ORDERS
 from penstock.console.tending import How
 from penstock.console.tokens import Person
 from penstock.console.watching import Watched
 from penstock.coordination.base import Coordinator
-from penstock.errors import CommandRefused, ConsoleError
+from penstock.errors import CommandRefused, ConsoleError, CoordinationError
 
 _GRAPHS = "console/graphs/"
 _COMMANDS = "console/commands/"
@@ -65,10 +66,12 @@ class Service:
 
     def overview(self) -> list[dict[str, Any]]:
         """All topologies, in a line each."""
+        self.look()
         return [summary(each) for each in self.master.watching.all()]
 
     def details(self, name: str) -> dict[str, Any]:
         """Everything about one topology; raises CommandRefused when there is none."""
+        self.look()
         watched = self._watched(name)
         text = self._coordinator.get(_GRAPHS + name)
         graph = None if text is None else json.loads(text)
@@ -78,14 +81,20 @@ class Service:
             "graph": graph,
             "points": [
                 {"time": point.time, "epoch": point.epoch, "lag": point.lag, "latency_ms": point.latency_ms,
-                 "first": point.first,
                  "in": sum(rate for node, rate in point.rates.items() if node in sources),
                  "out": sum(rate for node, rate in point.rates.items() if node.startswith("sink:"))}
                 for point in list(watched.points)[-_POINTS_SHOWN:]
             ],
+            "epochs": list(watched.timeline.epochs),
             "rates": dict(watched.rates),
             "events": [vars(event) for event in self.master.watching.events(name, 50)],
         }  # fmt: skip
+
+    def look(self) -> None:
+        """Have what is told be of now; while the coordinator is away, what is known is told."""
+        if self.master.watching.reachable:
+            with suppress(CoordinationError):
+                self.master.watching.look_unless_recent()
 
     def place_of(self, name: str) -> Path | None:
         """Where a topology is, if it is on this machine."""
@@ -194,6 +203,7 @@ class Service:
 
         def do() -> dict[str, Any]:
             wanted = self._desired.change(name, lambda now: new_goal(command, now))
+            self._check_operator(name, command)
             self._say(name, f"{who.name}: {told(command)}")
             if wanted.spread:
                 return self._given_to_nodes(wanted, command)
@@ -208,6 +218,17 @@ class Service:
             return self._given(wanted, command.verb, words)
 
         return self._once(key, command.verb, name, command.model_dump(exclude_none=True), who, address, do)
+
+    def _check_operator(self, name: str, command: Command) -> None:
+        """Raise CommandRefused for an order to an operator that is not there."""
+        text = self._coordinator.get(_GRAPHS + name)
+        if command.verb not in ORDERS or command.operator is None or text is None:
+            return
+        nodes = json.loads(text)["nodes"]
+        known = [node["id"] for node in nodes if node["role"] not in ("source", "sink")]
+        if command.operator not in known:
+            raise CommandRefused(f"'{name}' has no operator '{command.operator}': its operators are "
+                                 f"{', '.join(known) or 'none'}", missing=True)  # fmt: skip
 
     def remove(self, name: str, who: Person, address: str, key: str | None = None) -> dict[str, Any]:
         """Forget a topology that does not run; what it has written stays."""
@@ -382,6 +403,7 @@ def summary(watched: Watched) -> dict[str, Any]:
         "goal": wanted.goal,
         "version": wanted.digest[:12],
         "epoch": seen.get("epoch", 0),
+        "counted": progress.get("epoch", 0),
         "safety": seen.get("safety", ""),
         "replicas": seen.get("replicas", []),
         "wanted_replicas": wanted.replicas,

@@ -8,7 +8,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+from penstock.console.home import TopologyPlace
+from penstock.coordination.base import Coordinator
+from penstock.epochs.log import EpochLog
+from penstock.runtime.progress_file import ProgressFile
+
 _LAST_WORDS = 2_000
+_DELIVERIES = 50
+"""Of how many epochs it is told again and again who delivered them: more than there are between two looks."""
 _PROGRESS_BYTES = 32_000
 _LONGEST_LOG = 10_000_000
 
@@ -29,6 +36,18 @@ def last_words(log: Path) -> str:
     """The last of what a topology's supervisor has said that is no progress."""
     said = [line for line in last_lines(log, 20 * _LAST_WORDS) if line and not line.startswith("{")]
     return "\n".join(said[-5:])[-_LAST_WORDS:]
+
+
+def newest_progress(place: TopologyPlace) -> dict[str, Any] | None:
+    """How far a topology is: as its supervisor has it now, or has said when it last said anything."""
+    return ProgressFile(place.progress).read() or last_progress(place.log)
+
+
+def newest_deliveries(coordinator: Coordinator | None) -> list[tuple[int, str]]:
+    """Of the last epochs, in order, the replica that delivered each."""
+    if coordinator is None:
+        return []
+    return list(EpochLog(coordinator).deliveries().items())[-_DELIVERIES:]
 
 
 def last_progress(log: Path) -> dict[str, Any] | None:

@@ -16,14 +16,18 @@ from penstock.console.desired import Desired, Wanted
 from penstock.console.events import Event, events_between
 from penstock.console.nodes import Node, Nodes
 from penstock.console.seen import SILENT_SECONDS, merged
+from penstock.console.timeline import Timeline
 from penstock.coordination.base import Coordinator
 from penstock.errors import CoordinationError
 
 LOOK_SECONDS = 0.55
+RECENT_SECONDS = 0.25
+"""Whoever asks is told nothing that a look could make newer by more than this."""
+_POINT_SECONDS = 0.5
 _POINTS_KEPT = 600
 _EVENTS_KEPT = 500
 _RATE_SECONDS = 2.0
-"""Over how long tuples are counted for a rate: progress is told once a second."""
+"""Over how long tuples are counted for a rate."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Watched:
     wanted: Wanted
     seen: dict[str, Any] | None = None
     points: deque[Point] = field(default_factory=lambda: deque(maxlen=_POINTS_KEPT))
+    timeline: Timeline = field(default_factory=Timeline)
 
     @property
     def away(self) -> bool:
@@ -74,9 +79,22 @@ class Watching:
         self._alive: dict[str, Node] = {}
         self.reachable = False
         """Whether the coordinator answered the last time."""
+        self._looking = threading.Lock()
+        self._looked = 0.0
+
+    def look_unless_recent(self, seconds: float = RECENT_SECONDS) -> None:
+        """As `look`, but for what somebody has looked at within so many seconds."""
+        with self._looking:
+            if time.monotonic() - self._looked >= seconds:
+                self._look()
 
     def look(self) -> None:
         """One look; raises CoordinationError when the coordinator is away."""
+        with self._looking:
+            self._look()
+
+    def _look(self) -> None:
+        self._looked = time.monotonic()
         try:
             wanted = {each.name: each for each in self._desired.all()}
             told = self._nodes.told()
@@ -143,9 +161,12 @@ class Watching:
         if seen is None or (watched.seen is not None and seen["at"] <= watched.seen["at"]):
             return
         self._events.extend(events_between(name, watched.seen, seen))
+        self._events.extend(watched.timeline.take(name, seen))
         watched.seen = seen
         point = point_after(watched.points, seen)
         if point is not None:
+            if len(watched.points) > 1 and point.time - watched.points[-2].time < _POINT_SECONDS:
+                watched.points.pop()
             watched.points.append(point)
 
 
@@ -157,6 +178,7 @@ def point_after(points: Sequence[Point], seen: Mapping[str, Any]) -> Point | Non
     earlier = (point for point in reversed(points) if seen["at"] - point.time >= _RATE_SECONDS)
     before = next(earlier, points[0] if points else None)
     tuples = {name: count for name, count in progress["tuples"].items() if count is not None}
+    tuples |= progress.get("ports", {})
     tuples |= {f"sink:{name}": count for name, count in progress["delivered"].items()}
     took = seen["at"] - before.time if before is not None else 0.0
     # After a restart everything is counted from zero.

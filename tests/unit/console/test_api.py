@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from penstock.console import api
+from penstock.console import api, master
 from penstock.console.bundle import pack
 from penstock.console.client import Client
 from penstock.console.desired import Desired, Goal
@@ -162,6 +162,7 @@ def test_the_same_command_twice_is_carried_out_once(console: RunningConsole, pac
     ("count", {"verb": "freeze", "replica": "7"}, 404, "has no replica '7'"),
     ("count", {"verb": "crash"}, 409, "chaos: allowed"),
     ("count", {"verb": "freeze"}, 409, "has no node yet"),
+    ("count", {"verb": "freeze", "operator": "split"}, 404, "has no operator 'split': its operators are none"),
     ("count", {"verb": "dance"}, 422, "verb"),
     ("count", {"verb": "interval"}, 422, "interval needs interval"),
     ("count", {"verb": "stop", "replica": "1"}, 422, "takes no replica"),
@@ -295,6 +296,18 @@ def test_a_running_topology_is_not_removed(console: RunningConsole, packed: byte
     assert Desired(console.coordinator).names() == []
 
 
+def test_whoever_asks_is_told_what_is_so_now(tmp_path: Path, packed: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    # By itself the master looks once.
+    monkeypatch.setattr(master, "LOOK_SECONDS", 600.0)
+    with running_console(tmp_path / "home") as console:
+        wait_until(lambda: console.master.leading)
+        submit(console, packed)
+        for epoch, path in ((7, "/api/topologies"), (8, "/api/topologies/count")):
+            console.nodes.tell("a", "count", {"how": "running", "why": "", "epoch": epoch, "at": time.time() + epoch,
+                                              "replicas": [], "progress": None})  # fmt: skip
+            wait_until(lambda path=path, epoch=epoch: f'"epoch":{epoch},' in raw(console, path)[1])  # type: ignore[misc]
+
+
 def test_rates_events_and_figures_come_from_what_nodes_see(console: RunningConsole, packed: bytes) -> None:
     submit(console, packed)
     progress = {"tuples": {"ticks": 100}, "delivered": {"out": 90}, "lag": 10, "epoch_ms": 50.0, "late": 0,
@@ -306,7 +319,7 @@ def test_rates_events_and_figures_come_from_what_nodes_see(console: RunningConso
     assert found["rates"] == {"ticks": 100.0, "sink:out": 50.0}
     assert found["points"][-1]["in"] == 100.0
     said = [event["words"] for event in console.client.get("/api/events", topology="count")]
-    assert "replica 1 on node-b is gone; the others go on, nothing is late" in said
+    assert "replica 1 on node-b is gone; the others go on" in said
     figures = console.client.text("/metrics")
     assert 'penstock_tuples_total{topology="count",node="sink:out"} 190.0' in figures
     assert 'penstock_replicas_safe{topology="count"} 1.0' in figures

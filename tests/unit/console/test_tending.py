@@ -119,7 +119,7 @@ def test_events_are_in_plain_words() -> None:
     assert words(None, seen("starting")) == ["is starting"]
     assert words(seen("starting"), both) == ["runs", "2/2 safe: any one of them may fail now"]
     assert words(both, both) == []
-    assert words(both, one_down) == ["replica 1 on node-b is gone; the others go on, nothing is late"]
+    assert words(both, one_down) == ["replica 1 on node-b is gone; the others go on"]
     back = seen("running", view("1", "recovering", behind=340), view("2"))
     assert words(one_down, back) == ["replica 1 on node-b is back and 340 epochs behind"]
     assert words(back, both) == ["replica 1 on node-b has caught up", "2/2 safe: any one of them may fail now"]
