@@ -250,7 +250,10 @@ async def _looks(request: Request, service: Service, topology: str | None, acces
     known = 0
 
     def look() -> tuple[int, str]:
-        number = service.master.watching.await_change(known, _STREAM_SECONDS)
+        watching = service.master.watching
+        watching.await_change(known, _STREAM_SECONDS)
+        service.look()
+        number = watching.await_change(-1, 0.0)
         try:
             # A token may have been revoked since, or have expired.
             access.person(request)

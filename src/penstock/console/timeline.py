@@ -51,7 +51,8 @@ class Timeline:
     epochs: deque[Delivered] = field(default_factory=lambda: deque(maxlen=_EPOCHS_KEPT))
     _moments: deque[float] = field(default_factory=lambda: deque(maxlen=_EPOCHS_KEPT))
     """When looks found that there were further epochs."""
-    _phases: dict[str, str] = field(default_factory=dict)
+    _processes: dict[str, int | None] = field(default_factory=dict)
+    """By replica: one that has another, or none, was lost."""
     _losses: list[_Loss] = field(default_factory=list)
 
     def take(self, name: str, seen: Mapping[str, Any]) -> list[Event]:
@@ -60,12 +61,12 @@ class Timeline:
         if seen["how"] != "running":
             # It was stopped: who is gone is missed by nobody.
             self._losses.clear()
-            self._phases = {}
+            self._processes = {}
             return []
-        phases = {view["name"]: view["phase"] for view in seen["replicas"]}
-        if phases != self._phases:
-            self._losses += self._lost(seen)
-            self._phases = phases
+        processes = {view["name"]: view["process"] for view in seen["replicas"]}
+        if processes != self._processes:
+            self._losses += self._lost(processes, seen["at"])
+            self._processes = processes
         if not self._losses:
             return []
         settled = {loss: words for loss in self._losses if (words := self._verdict(loss, seen["at"])) is not None}
@@ -98,12 +99,11 @@ class Timeline:
                 self.epochs.append(Delivered(epoch, when, by.get(epoch, "")))
         self._moments.append(moment)
 
-    def _lost(self, seen: Mapping[str, Any]) -> Iterator[_Loss]:
-        for view in seen["replicas"]:
-            if view["phase"] == "down" and self._phases.get(view["name"], "down") != "down":
-                gaps = self._gaps(seen["at"] - _USUAL_SECONDS, seen["at"])
-                if len(gaps) >= _FEWEST_GAPS:
-                    yield _Loss(view["name"], seen["at"], max(gaps))
+    def _lost(self, processes: Mapping[str, int | None], now: float) -> Iterator[_Loss]:
+        gaps = self._gaps(now - _USUAL_SECONDS, now)
+        for name, process in processes.items():
+            if len(gaps) >= _FEWEST_GAPS and self._processes.get(name) not in (None, process):
+                yield _Loss(name, now, max(gaps))
 
     def _gaps(self, begin: float, end: float) -> list[float]:
         """The times between epochs that ended in a span."""

@@ -20,6 +20,7 @@ from penstock.console.bundle import pack
 from penstock.console.client import Client
 from penstock.console.desired import Desired, Goal
 from penstock.console.tokens import Role
+from penstock.console.watching import RECENT_SECONDS
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.errors import ConsoleError
 
@@ -306,6 +307,24 @@ def test_whoever_asks_is_told_what_is_so_now(tmp_path: Path, packed: bytes, monk
             console.nodes.tell("a", "count", {"how": "running", "why": "", "epoch": epoch, "at": time.time() + epoch,
                                               "replicas": [], "progress": None})  # fmt: skip
             wait_until(lambda path=path, epoch=epoch: f'"epoch":{epoch},' in raw(console, path)[1])  # type: ignore[misc]
+
+
+def test_an_open_page_is_told_each_look_once(
+    tmp_path: Path, packed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(master, "LOOK_SECONDS", 600.0)
+    with running_console(tmp_path / "home") as console:
+        wait_until(lambda: console.master.leading)
+        submit(console, packed)
+        began = time.monotonic()
+        with urllib.request.urlopen(f"{console.url}/api/stream?topology=count", timeout=10) as stream:
+            told = (json.loads(line.removeprefix(b"data: ")) for line in stream if line.startswith(b"data: "))
+            assert [next(told)["epoch"] for _ in range(5)] == [0] * 5
+            # The first comes at once, and each further one after a look.
+            assert time.monotonic() - began >= 4 * RECENT_SECONDS
+            console.nodes.tell("a", "count", {"how": "running", "why": "", "epoch": 7, "at": time.time(),
+                                              "replicas": [], "progress": None})  # fmt: skip
+            assert next(one for one in told if one["epoch"])["epoch"] == 7
 
 
 def test_rates_events_and_figures_come_from_what_nodes_see(console: RunningConsole, packed: bytes) -> None:

@@ -53,6 +53,12 @@ def test_nothing_was_late_is_said_when_it_was_measured() -> None:
     assert words.startswith("replica 2 was gone at ")
 
 
+def test_one_that_is_back_before_anybody_has_looked_was_lost_too() -> None:
+    timeline = Timeline()
+    steady(timeline, 10, 20)
+    assert len(steady(timeline, 20, 40, [view("1"), view("2", process=999)])) == 1
+
+
 def test_what_was_late_is_said_with_how_much() -> None:
     timeline = Timeline()
     steady(timeline, 10, 20)
