@@ -32,6 +32,7 @@ from penstock.console.client import Client
 from penstock.console.desired import Desired, Wanted
 from penstock.console.home import ConsoleHome
 from penstock.console.nodes import Node, Nodes
+from penstock.console.topology_log import DELIVERIES
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.moments import PROCESSES, TICKS_PER_SECOND
 from penstock.errors import ConsoleError, DeliveryError
@@ -153,11 +154,13 @@ def _seen(epoch: int, operators: int) -> dict[str, Any]:
          "process": 1, "host": "made-up"}
         for name in ("1", "2")
     ]  # fmt: skip
-    progress = {"event": "progress", "epoch": epoch, "lag": 0, "seconds": 1.0, "epoch_ms": 50.0, "tuples": tuples,
+    now = time.time()
+    progress = {"epoch": epoch, "lag": 0, "seconds": 1.0, "epoch_ms": 50.0, "tuples": tuples, "ports": {},
                 "delivered": {"out": epoch * 100}, "malformed": {}, "failed": {}, "retried": 0, "lost": 0, "late": 0,
-                "waiting": None}  # fmt: skip
-    return {"how": "running", "why": "", "epoch": epoch, "at": time.time(), "digest": "0" * 64, "replicas": replicas,
-            "safety": "2/2 safe", "progress": progress, "busy": False}  # fmt: skip
+                "waiting": None, "at": now, "moved": now}  # fmt: skip
+    return {"how": "running", "why": "", "epoch": epoch, "at": now, "digest": "0" * 64, "replicas": replicas,
+            "safety": "2/2 safe", "progress": progress, "busy": False,
+            "delivered_by": (max(epoch - DELIVERIES, 0) + 1, "12" * (DELIVERIES // 2))}  # fmt: skip
 
 
 def _master(home: ConsoleHome, resources: ExitStack) -> tuple[subprocess.Popen[bytes], Client]:

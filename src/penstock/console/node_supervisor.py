@@ -167,7 +167,7 @@ class NodeSupervisor:
         seen: dict[str, Any] = {"how": how, "why": tended.why if how in ("failed", "starting") else tended.trouble,
                                 "epoch": there.epoch, "at": time.time(), "digest": there.begun.digest,
                                 "replicas": [], "safety": "", "progress": newest_progress(tended.place),
-                                "busy": tended.busy, "delivered_by": []}  # fmt: skip
+                                "busy": tended.busy, "delivered_by": (0, "")}  # fmt: skip
         if there.alive and there.epoch:
             with contextlib.suppress(CoordinationError):
                 roster = self._roster(wanted, tended)
@@ -175,7 +175,7 @@ class NodeSupervisor:
                 views = views_of(members, told)
                 seen |= {"replicas": [asdict(view) for view in views], "safety": safety_of(views) if views else "",
                          "epoch": max([there.epoch, *(view.epoch for view in views)]),
-                         "delivered_by": newest_deliveries(tended.coordinator) if views else []}  # fmt: skip
+                         "delivered_by": newest_deliveries(tended.coordinator)}  # fmt: skip
         if tended.is_news(seen, _REPEAT_SECONDS):
             self._nodes.tell(self.node.name, wanted.name, seen)
             tended.told = seen

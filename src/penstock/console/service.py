@@ -257,6 +257,7 @@ class Service:
         try:
             deadline = time.monotonic() + _ANSWER_SECONDS
             while time.monotonic() < deadline:
+                self.look()
                 seen = self._watched(name).seen
                 if seen is None or seen["how"] not in _RUNNING:
                     break

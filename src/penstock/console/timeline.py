@@ -75,28 +75,29 @@ class Timeline:
 
     def _add(self, seen: Mapping[str, Any]) -> None:
         known = self.epochs[-1] if self.epochs else None
-        newest, by = int(seen["epoch"]), {int(epoch): who for epoch, who in seen.get("delivered_by", ())}
+        newest, (first, by) = int(seen["epoch"]), seen.get("delivered_by", (0, ""))
         if known is not None and newest < known.epoch:
             # It was begun anew, or has gone back to a checkpoint.
             self.epochs.clear()
             self._moments.clear()
             known = None
         # Who delivered the last ones may only be known now.
-        for place in range(-min(len(by), len(self.epochs)), 0):
+        for place in range(len(self.epochs) - 1, -1, -1):
             each = self.epochs[place]
-            if not each.replica and each.epoch in by:
-                self.epochs[place] = each._replace(replica=by[each.epoch])
+            if each.replica or not (who := _who(each.epoch, first, by)):
+                break
+            self.epochs[place] = each._replace(replica=who)
         moment = _moment(seen)
         if newest == 0 or (known is not None and newest == known.epoch):
             return
         if known is None:
-            self.epochs.append(Delivered(newest, moment, by.get(newest, "")))
+            self.epochs.append(Delivered(newest, moment, _who(newest, first, by)))
         else:
             # Those between two looks were done one after the other.
             number, before = newest - known.epoch, known.time
             for step in range(max(number - _EPOCHS_KEPT, 0) + 1, number + 1):
                 epoch, when = known.epoch + step, before + max(moment - before, 0.0) * step / number
-                self.epochs.append(Delivered(epoch, when, by.get(epoch, "")))
+                self.epochs.append(Delivered(epoch, when, _who(epoch, first, by)))
         self._moments.append(moment)
 
     def _lost(self, processes: Mapping[str, int | None], now: float) -> Iterator[_Loss]:
@@ -122,6 +123,12 @@ class Timeline:
         if longest <= late:
             return f"{who}; nothing was late: at most {longest:.1f} s between epochs, {loss.usual:.1f} s before", "good"
         return f"{who}; output was late: {longest:.1f} s between two epochs, at most {loss.usual:.1f} s before", "bad"
+
+
+def _who(epoch: int, first: int, by: str) -> str:
+    """The replica that delivered an epoch; see `topology_log.newest_deliveries`."""
+    place = epoch - first
+    return by[place].strip("-") if 0 <= place < len(by) else ""
 
 
 def _moment(seen: Mapping[str, Any]) -> float:

@@ -14,7 +14,7 @@ from penstock.epochs.log import EpochLog
 from penstock.runtime.progress_file import ProgressFile
 
 _LAST_WORDS = 2_000
-_DELIVERIES = 50
+DELIVERIES = 20
 """Of how many epochs it is told again and again who delivered them: more than there are between two looks."""
 _PROGRESS_BYTES = 32_000
 _LONGEST_LOG = 10_000_000
@@ -43,11 +43,15 @@ def newest_progress(place: TopologyPlace) -> dict[str, Any] | None:
     return ProgressFile(place.progress).read() or last_progress(place.log)
 
 
-def newest_deliveries(coordinator: Coordinator | None) -> list[tuple[int, str]]:
-    """Of the last epochs, in order, the replica that delivered each."""
-    if coordinator is None:
-        return []
-    return list(EpochLog(coordinator).deliveries().items())[-_DELIVERIES:]
+def newest_deliveries(coordinator: Coordinator | None) -> tuple[int, str]:
+    """An epoch, and which replica delivered that one and each after it: a digit each, `-` where nobody knows."""
+    known = EpochLog(coordinator).deliveries() if coordinator is not None else {}
+    if not known:
+        return 0, ""
+    last = max(known)
+    first = max(min(known), last - DELIVERIES + 1)
+    # There are at most nine replicas.
+    return first, "".join(known.get(epoch, "-")[0] for epoch in range(first, last + 1))
 
 
 def last_progress(log: Path) -> dict[str, Any] | None:

@@ -20,7 +20,8 @@ from penstock.console.timeline import Timeline
 from penstock.coordination.base import Coordinator
 from penstock.errors import CoordinationError
 
-LOOK_SECONDS = 0.55
+LOOK_SECONDS = 0.8
+"""While nobody asks."""
 RECENT_SECONDS = 0.25
 """Whoever asks is told nothing that a look could make newer by more than this."""
 _POINT_SECONDS = 0.5
@@ -66,7 +67,7 @@ class Watched:
 
 
 class Watching:
-    """Looks at everything, about twice a second; safe for threads."""
+    """Looks at everything, again and again, and when somebody asks; safe for threads."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._desired = Desired(coordinator)

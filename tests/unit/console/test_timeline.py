@@ -23,11 +23,11 @@ def steady(timeline: Timeline, begin: int, end: int, replicas: list[dict[str, An
 
 def test_each_epoch_has_the_replica_that_delivered_it() -> None:
     timeline = Timeline()
-    timeline.take("t", seen(10.0, 4, delivered_by=[(3, "1"), (4, "2")]))
-    timeline.take("t", seen(11.0, 6, delivered_by=[(4, "2"), (5, "1")]))
+    timeline.take("t", seen(10.0, 4, delivered_by=[3, "12"]))
+    timeline.take("t", seen(11.0, 6, delivered_by=[4, "21"]))
     assert list(timeline.epochs) == [(4, 10.0, "2"), (5, 10.5, "1"), (6, 11.0, "")]
     # Who was first is only known a moment later.
-    timeline.take("t", seen(11.2, 6, delivered_by=[(5, "1"), (6, "2")]))
+    timeline.take("t", seen(11.2, 6, delivered_by=[5, "-2"]))
     assert timeline.epochs[-1] == (6, 11.0, "2")
 
 
