@@ -12,9 +12,10 @@ SENTENCES = (
 
 
 class Sentences(Spout):
-    """The same thousand sentences every time: the n-th is chosen by n, so it can be replayed."""
+    """The same sentences every time: the n-th is chosen by n, so it can be replayed."""
 
-    count = 1000
+    def initialize(self, count=1000):
+        self.count = count
 
     def emit_from(self, offset, limit):
         for number in range(offset, min(offset + limit, self.count)):

@@ -3,57 +3,68 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from penstock.console.bundle import pack
 from penstock.replication.replica import opened_roster
 
+from ..examples import EXAMPLES
 from ..servers.chromium import chromium
 from ..waiting import wait_until
-from .penstock_command import PATIENCE_SECONDS
+from .made_up_node import MadeUpNode, made_up_node, progress, replica
+from .penstock_command import PATIENCE_SECONDS, run_penstock
 from .running_console import Console, console
 
 SCREENSHOTS = os.environ.get("PENSTOCK_SCREENSHOTS")
 """Where to put the pictures of the docs; they are made anew with `make screenshots`."""
 SEEN_SECONDS = 2.0
+LONG = PATIENCE_SECONDS * 1000.0
 
-TOPOLOGY = """\
-topology: shop
-replicas: 2
-cells: any
-epoch: {interval: 1s}
-sources:
-  orders: {generator: {id: sequence, item: "choice(tea, coffee, milk, sugar)", price: "float(1, 20)"}, rate: 400}
-operators:
-  dear:   {from: orders, filter: "price > 5"}
-  counts: {from: dear, count: item}
-sinks:
-  counts: {from: counts, file: out/counts.jsonl}
-"""
+WORD_COUNT = EXAMPLES / "word-count" / "topology.yaml"
+STEADY = ("sources.sentences.with.count=10000000", "epoch.max_tuples=100", "epoch.interval=500ms")
+"""A stream that lasts as long as somebody looks: the example's thousand sentences are done in a moment."""
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Console]:
+def words(tmp_path: Path) -> Iterator[Console]:
+    """`penstock up`, then `penstock submit examples/word-count/topology.yaml --set replicas=2`."""
     with console(tmp_path) as running:
-        folder = tmp_path / "shop"
-        folder.mkdir()
-        (folder / "topology.yaml").write_text(TOPOLOGY)
-        running.client.submit(pack(folder), "topology.yaml", (), False, False)
+        sets = [part for item in STEADY for part in ("--set", item)]
+        done = run_penstock("submit", str(WORD_COUNT), "--set", "replicas=2", *sets, "--at", running.url)
+        assert done.returncode == 0, done.stderr
         yield running
 
 
-@pytest.fixture
-def page() -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
     with chromium() as browser:
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        page.set_default_timeout(PATIENCE_SECONDS * 1000)
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    with opened(browser) as page:
         yield page
+
+
+@contextmanager
+def opened(browser: Browser) -> Iterator[Page]:
+    """A page in which nothing goes wrong."""
+    troubles: list[str] = []
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.set_default_timeout(LONG)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    yield page
+    page.close()
+    assert troubles == []
 
 
 def shot(page: Page, name: str) -> None:
@@ -61,62 +72,195 @@ def shot(page: Page, name: str) -> None:
         page.screenshot(path=Path(SCREENSHOTS) / f"console-{name}.png")
 
 
-def test_a_topology_is_watched_frozen_killed_and_recovers_on_the_page(shop: Console, page: Page) -> None:
-    troubles: list[str] = []
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.goto(shop.url)
-    page.locator("a.card[data-name=shop]").click()
-    long = PATIENCE_SECONDS * 1000
-    expect(page.locator("#safety")).to_have_text("2/2 safe", timeout=long)
-    # The graph is drawn, and something moves on its edges.
-    assert page.locator("svg.graph [data-node]").count() == 4
-    expect(page.locator('svg.graph path.edge.moving[data-from="orders"]')).to_have_count(1, timeout=long)
-    # Frozen by a button, which asks first.
-    page.locator('tr[data-replica="1"] button[data-verb="freeze1"]').click()
-    expect(page.locator("#ask h2")).to_have_text("Freeze replica 1 of shop?")
-    page.locator("#ask button[value=yes]").click()
-    expect(page.locator('tr[data-replica="1"] .pill')).to_have_text("frozen", timeout=long)
-    page.locator('tr[data-replica="1"] button[data-verb="unfreeze1"]').click()
-    expect(page.locator("#safety")).to_have_text("2/2 safe", timeout=long)
-    # Killed from outside.
-    with opened_roster(shop.state("shop").coordinator) as roster:
-        victim = roster.members()["2"].process
+def assert_fits(page: Page) -> None:
+    """Nobody has to scroll sideways."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
+
+
+def killed(running: Console, replica: str) -> float:
+    """Kill a replica with all its processes; returns when."""
+    with opened_roster(running.state("word-count").coordinator) as roster:
+        victim = roster.members()[replica].process
     os.killpg(victim, signal.SIGKILL)
-    killed = time.monotonic()
-    expect(page.locator('tr[data-replica="2"] .pill')).not_to_have_text("safe", timeout=long)
-    assert time.monotonic() - killed <= SEEN_SECONDS
-    expect(page.locator(".events")).to_contain_text("replica 2", timeout=long)
-    expect(page.locator("#safety")).to_have_text("2/2 safe", timeout=long)
+    return time.monotonic()
+
+
+def test_a_topology_is_watched_frozen_killed_and_recovers_on_the_page(
+    words: Console, browser: Browser, page: Page
+) -> None:
+    page.goto(words.url)
+    page.locator("a.card[data-name=word-count]").click()
+    safety = page.locator("#safety")
+    expect(safety).to_have_text("2/2 safe", timeout=LONG)
+    # The graph is drawn, and something moves on its edges.
+    assert page.locator("svg.graph [data-node]").count() == 6
+    expect(page.locator('svg.graph path.edge.moving[data-from="sentences"]')).to_have_count(1, timeout=LONG)
+    rate = page.locator('svg.graph text.rate[data-from="sentences"]')
+    expect(rate).to_have_text(re.compile(r"^[1-9]"), timeout=LONG)
+    # Each epoch has the replica that delivered it.
+    expect(page.locator("svg.timeline rect[data-replica]").first).to_be_attached(timeout=LONG)
+    # Frozen by a button, which asks first, and does nothing when it is cancelled.
+    freeze = page.locator('tr[data-replica="1"] button[data-verb="freeze1"]')
+    freeze.click()
+    expect(page.locator("#ask h2")).to_have_text("Freeze replica 1 of word-count?")
+    page.locator("#ask .cancel").click()
+    expect(page.locator("#ask")).to_be_hidden()
+    freeze.click()
+    page.locator("#ask button[value=yes]").click()
+    expect(page.locator('tr[data-replica="1"] .pill')).to_have_text("frozen", timeout=LONG)
+    given = page.locator(".events li", has_text="freeze replica 1")
+    expect(given.filter(has_not_text="unfreeze")).to_have_count(1)
+    page.locator('tr[data-replica="1"] button[data-verb="unfreeze1"]').click()
+    expect(safety).to_have_text("2/2 safe", timeout=LONG)
+    # One operator of one replica.
+    page.locator('button[data-verb="freeze-operator"]').click()
+    expect(page.locator("#ask h2")).to_have_text("Freeze an operator of word-count?")
+    page.locator("#ask select[name=operator]").select_option("counts")
+    page.locator("#ask select[name=replica]").select_option("2")
+    page.locator("#ask button[value=yes]").click()
+    expect(page.locator('tr[data-replica="2"] .pill')).to_have_text("frozen", timeout=LONG)
+    page.locator('tr[data-replica="2"] button[data-verb="unfreeze2"]').click()
+    expect(safety).to_have_text("2/2 safe", timeout=LONG)
+    # Killed from outside.
+    moment = killed(words, "2")
+    expect(page.locator('tr[data-replica="2"] .pill')).not_to_have_text("safe", timeout=LONG)
+    assert time.monotonic() - moment <= SEEN_SECONDS
+    expect(page.locator(".events")).to_contain_text("replica 2", timeout=LONG)
+    expect(page.locator("svg.timeline path.loss").first).to_be_attached(timeout=LONG)
+    expect(page.locator(".events li", has_text="replica 2 was gone at")).to_have_count(1, timeout=LONG)
+    expect(safety).to_have_text("2/2 safe", timeout=LONG)
     shot(page, "recovered")
-    # What it remembers, and what has failed.
+    # What it remembers, what has failed, and what a replica says.
     page.locator("#state button", has_text="counts").click()
-    expect(page.locator("#state tbody tr")).to_have_count(4, timeout=long)
-    expect(page.locator("#state tbody")).to_contain_text("coffee")
+    expect(page.locator("#state tbody tr")).to_have_count(16, timeout=LONG)
+    expect(page.locator("#state tbody")).to_contain_text("moon")
     page.locator("#letters button", has_text="read").click()
-    expect(page.locator("#letters")).to_contain_text("every tuple was processed", timeout=long)
+    expect(page.locator("#letters")).to_contain_text("every tuple was processed", timeout=LONG)
+    page.locator("#log button", has_text="replica 1").click()
+    expect(page.locator("#log pre")).to_contain_text('"replica": "1"', timeout=LONG)
     page.keyboard.press("t")
     shot(page, "dark")
-    # The console goes away and comes back; the page says so, and goes on by itself.
-    shop.kill()
-    expect(page.locator("#banner")).to_contain_text("has not answered", timeout=long)
-    shop.start()
-    expect(page.locator("#banner")).to_be_hidden(timeout=long)
-    expect(page.locator("#safety")).to_have_text("2/2 safe", timeout=long)
+    standby = Console(words.home, command="master").start()
+    try:
+        with opened(browser) as other:
+            goes_away_and_comes_back(words, page, standby, other)
+    finally:
+        standby.stop()
     page.set_viewport_size({"width": 390, "height": 844})
     shot(page, "phone")
+    assert_fits(page)
     page.keyboard.press("Escape")
     expect(page.locator("a.card")).to_have_count(1)
-    wait_until(lambda: not troubles, 1)
 
 
-def test_an_empty_console_says_what_to_do(tmp_path: Path, page: Page) -> None:
-    alone = Console(tmp_path / "home", command="master").start()
-    try:
-        page.goto(alone.url)
-        expect(page.locator("main")).to_contain_text("penstock submit topology.yaml")
-        page.goto(f"{alone.url}/#/topology/nothing")
-        expect(page.locator("main")).to_contain_text("there is no topology 'nothing'")
-        page.keyboard.press("?")
-        expect(page.locator("#keys")).to_be_visible()
-    finally:
-        alone.stop()
+def goes_away_and_comes_back(words: Console, page: Page, standby: Console, other: Page) -> None:
+    """The console is killed: its page says so, and goes on by itself; the standby's has shown the same all along."""
+    other.goto(f"{standby.url}/#/topology/word-count")
+    expect(other.locator("#master")).to_have_text(f"standby of {words.url}")
+    expect(other.locator("#safety")).to_have_text("2/2 safe")
+    assert other.locator("svg.graph [data-node]").count() == 6
+    words.kill()
+    expect(page.locator("#banner")).to_contain_text("has not answered", timeout=LONG)
+    expect(other.locator("#master")).not_to_contain_text("standby", timeout=LONG)
+    words.start()
+    expect(page.locator("#banner")).to_be_hidden(timeout=LONG)
+    expect(page.locator("#safety")).to_have_text("2/2 safe", timeout=LONG)
+
+
+# -- without Spark: what a node tells is made up ------------------------------------------------------
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Console]:
+    """A master without a node."""
+    master = Console(tmp_path / "home", command="master").start()
+    yield master
+    master.stop()
+
+
+@pytest.fixture
+def node(alone: Console) -> Iterator[MadeUpNode]:
+    with made_up_node(alone.home) as node:
+        yield node
+
+
+def test_an_empty_console_says_what_to_do(alone: Console, page: Page) -> None:
+    page.goto(alone.url)
+    expect(page.locator("main")).to_contain_text("penstock submit topology.yaml")
+    page.goto(f"{alone.url}/#/topology/nothing")
+    expect(page.locator("main")).to_contain_text("there is no topology 'nothing'")
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+
+
+def test_keys_choose_and_open_a_topology(alone: Console, page: Page, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "topology.yaml").write_text(
+            f"topology: {name}\nsources: {{ticks: {{generator: {{id: sequence}}}}}}\n"
+            "sinks: {out: {from: ticks, file: out/rows.jsonl}}\n"
+        )
+        alone.client.submit(pack(folder), "topology.yaml", (), False, False)
+    page.goto(alone.url)
+    chosen = page.locator("a.card.on")
+    expect(chosen).to_have_attribute("data-name", "first")
+    for key, name in (("k", "first"), ("j", "second"), ("j", "second"), ("k", "first"), ("j", "second")):
+        page.keyboard.press(key)
+        expect(chosen).to_have_attribute("data-name", name)
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("second")
+    # Whoever cancels has done nothing; whoever does not, has.
+    for answer, left in ((".cancel", 2), ("button[value=yes]", 1)):
+        page.goto(f"{alone.url}/#/topology/second")
+        page.locator('button[data-verb="remove"]').click()
+        expect(page.locator("#ask h2")).to_have_text("Remove second?")
+        page.locator(f"#ask {answer}").click()
+        page.goto(f"{alone.url}/#/")
+        expect(page.locator("a.card")).to_have_count(left)
+
+
+def test_rates_are_those_of_the_ports_and_epochs_those_of_their_replicas(
+    alone: Console, node: MadeUpNode, page: Page
+) -> None:
+    alone.client.submit(pack(WORD_COUNT.parent), "topology.yaml", ("replicas=2",), False, False)
+    page.goto(f"{alone.url}/#/topology/word-count")
+    page.set_viewport_size({"width": 390, "height": 844})
+    for epoch in (1, 2, 3):
+        views = [replica("1"), replica("2", "down" if epoch == 3 else "safe")]
+        figures = progress(epoch, {"sentences": 100 * epoch, "split": 900 * epoch, "counts": None, "skipped": epoch},
+                           {"words": 16 * epoch, "ignored": epoch}, ports={"split.words": 500 * epoch})  # fmt: skip
+        node.tell("word-count", epoch, progress=figures, replicas=views,
+                  delivered_by=(1, "212"[:epoch]))  # fmt: skip
+        expect(page.locator(".facts").first).to_contain_text(f"{epoch}delivered epochs")
+    rate = "svg.graph text.rate[data-from='split']"
+    # One port is counted, the other is not, and neither is what the operator gives in all.
+    expect(page.locator(f"{rate}[data-to=counts]")).to_have_count(1)
+    expect(page.locator(f"{rate}[data-to=skipped]")).to_have_count(0)
+    # An operator that nobody counts gives its only sink what that takes.
+    expect(page.locator("svg.graph text.rate[data-from=counts]")).to_have_text(re.compile("[1-9]"))
+    assert [page.locator(f"svg.timeline rect[data-epoch='{number}']").get_attribute("data-replica")
+            for number in (2, 3)] == ["1", "2"]  # fmt: skip
+    expect(page.locator("svg.timeline path.loss")).to_have_count(1)
+    assert_fits(page)
+
+
+def test_a_checkpoint_is_chosen_among_those_there_are(alone: Console, node: MadeUpNode, page: Page) -> None:
+    alone.client.submit(pack(WORD_COUNT.parent), "topology.yaml", (), False, False)
+    node.tell("word-count", 9, how="stopped")
+    page.goto(f"{alone.url}/#/topology/word-count")
+    restore = page.locator('button[data-verb="restore"]')
+    restore.click()
+    expect(page.locator("#refused")).to_contain_text("has no checkpoints yet")
+    page.locator("#refused .act").click()
+    node.answers["checkpoint"] = [{"name": name, "epoch": 5, "taken": "12:00"} for name in ("old", "new")]
+    restore.click()
+    page.locator("#ask select[name=name]").select_option("old")
+    page.locator("#ask button[value=yes]").click()
+    expect(page.locator(".events")).to_contain_text("restore old")
+
+    def restored() -> list[list[str]]:
+        return [task.arguments["words"] for task in node.done if task.verb == "restore"]
+
+    wait_until(restored)
+    assert restored() == [["old", "--replace"]]

@@ -1,10 +1,12 @@
 """What a master costs that watches many topologies, how old its page is, and how soon another takes over.
 
-Nodes are made up: one process tells of all topologies, as their supervisors would.
+Most topologies are made up: one process tells of all of them, as their supervisors would. One really runs, on a node of
+its own: how old the page is, and how soon commands take effect, is measured on that one.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -17,16 +19,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.bench.console_age import (
+    NAME,
+    Reached,
+    measure_commands,
+    shown_on_page,
+    worst_age,
+    write_topology,
+)
+from penstock.console.bundle import pack
 from penstock.console.client import Client
 from penstock.console.desired import Desired, Wanted
 from penstock.console.home import ConsoleHome
 from penstock.console.nodes import Node, Nodes
+from penstock.console.topology_log import DELIVERIES
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.moments import PROCESSES, TICKS_PER_SECOND
 from penstock.errors import ConsoleError, DeliveryError
+from penstock.runtime.state_folder import StateFolder
 
 _NODE = "made-up"
+_REAL_NODE = "real"
 _TELL_SECONDS = 0.5
+_START_SECONDS = 120.0
+"""A topology that runs starts Spark first."""
 _PATIENCE_SECONDS = 30.0
 
 
@@ -41,7 +57,11 @@ class ConsoleCost:
     megabytes: float
     """Its memory at the end."""
     behind: float
-    """Seconds: how old the oldest of what its API told was, at worst."""
+    """Seconds for which a page at worst still showed an epoch of the real topology although the next was done."""
+    effect: float
+    """Seconds that a command took to have its effect, at worst."""
+    epochs: int
+    """How many epochs were still done after a freeze, at most."""
     takeover: float
     """Seconds from the death of the master until the other led."""
 
@@ -67,22 +87,52 @@ def measure_console(
         tell("two masters start")
         first, second = (_master(home, resources) for _ in range(2))
         leader, standby = (first, second) if _leads(first[1]) else (second, first)
+        tell("a topology starts")
+        reached = _real_topology(home, leader[1], resources)
         tell(f"{topologies} topologies for {seconds:.0f} s")
         began, used = time.monotonic(), _processor_seconds(leader[0].pid)
-        behind = 0.0
         while time.monotonic() - began < seconds:
             time.sleep(1.0)
-            told: list[dict[str, Any]] = leader[1].get("/api/topologies")
-            now = time.time()
-            behind = max([behind, *(now - one["at"] for one in told if one["at"] is not None)])
+            leader[1].get("/api/topologies")
         share = (_processor_seconds(leader[0].pid) - used) / (time.monotonic() - began)
         megabytes = _megabytes(leader[0].pid)
+        tell(f"a page is open for {seconds:.0f} s")
+        shown = shown_on_page(leader[1].url, seconds)
+        behind = worst_age(reached.moments, shown)
+        tell("commands are given")
+        effect = measure_commands(leader[1], reached)
         tell("the master is killed")
         leader[0].kill()
         leader[0].wait()
         killed = time.monotonic()
         _await(lambda: _leads(standby[1]), "nobody took over")
-        return ConsoleCost(topologies, operators, share, megabytes, behind, time.monotonic() - killed)
+        return ConsoleCost(topologies, operators, share, megabytes, behind, effect.seconds, effect.epochs,
+                           time.monotonic() - killed)  # fmt: skip
+
+
+def _real_topology(home: ConsoleHome, client: Client, resources: ExitStack) -> Reached:
+    """A node with a topology that runs; at the end neither does."""
+    command = [sys.executable, "-m", "penstock", "supervisor", "--name", _REAL_NODE, "--home", str(home.path)]
+    node = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    state = home.topology(NAME, _REAL_NODE).state
+    resources.callback(_stop, state)
+    resources.callback(_end, node)
+    _await(lambda: any(each["name"] == _REAL_NODE for each in client.get("/api/console")["nodes"]), "no node came up")
+    client.submit(pack(write_topology(home.path / "real-topology")), "topology.yaml", (), False, False)
+    reached = Reached(state)
+    reached.start()
+    resources.callback(reached.stop)
+    _await(lambda: len(reached.moments) > 1, "the topology did not begin", _START_SECONDS)
+    return reached
+
+
+def _stop(state: StateFolder) -> None:
+    """End who runs a topology, which ends its replicas after their epoch."""
+    process = state.running()
+    if process is not None:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
+        _await(lambda: state.running() is None, "the topology did not end")
 
 
 def _tell_until(over: threading.Event, address: str, names: Sequence[str], operators: int) -> None:
@@ -104,11 +154,13 @@ def _seen(epoch: int, operators: int) -> dict[str, Any]:
          "process": 1, "host": "made-up"}
         for name in ("1", "2")
     ]  # fmt: skip
-    progress = {"event": "progress", "epoch": epoch, "lag": 0, "seconds": 1.0, "epoch_ms": 50.0, "tuples": tuples,
+    now = time.time()
+    progress = {"epoch": epoch, "lag": 0, "seconds": 1.0, "epoch_ms": 50.0, "tuples": tuples, "ports": {},
                 "delivered": {"out": epoch * 100}, "malformed": {}, "failed": {}, "retried": 0, "lost": 0, "late": 0,
-                "waiting": None}  # fmt: skip
-    return {"how": "running", "why": "", "epoch": epoch, "at": time.time(), "digest": "0" * 64, "replicas": replicas,
-            "safety": "2/2 safe", "progress": progress, "busy": False}  # fmt: skip
+                "waiting": None, "at": now, "moved": now}  # fmt: skip
+    return {"how": "running", "why": "", "epoch": epoch, "at": now, "digest": "0" * 64, "replicas": replicas,
+            "safety": "2/2 safe", "progress": progress, "busy": False,
+            "delivered_by": (max(epoch - DELIVERIES, 0) + 1, "12" * (DELIVERIES // 2))}  # fmt: skip
 
 
 def _master(home: ConsoleHome, resources: ExitStack) -> tuple[subprocess.Popen[bytes], Client]:
@@ -141,11 +193,11 @@ def _leads(client: Client) -> bool:
     return False
 
 
-def _await(condition: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+def _await(condition: Callable[[], bool], otherwise: str, seconds: float = _PATIENCE_SECONDS) -> None:
+    deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise DeliveryError(f"{otherwise} within {_PATIENCE_SECONDS:.0f} s")
+            raise DeliveryError(f"{otherwise} within {seconds:.0f} s")
         time.sleep(0.05)
 
 

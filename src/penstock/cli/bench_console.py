@@ -15,7 +15,7 @@ from penstock.cli.bench_page import FigureTable, MarkdownOption, Section, write_
 from penstock.cli.busy import busy
 from penstock.cli.screen import out
 
-_COLUMNS = ("topologies", "operators each", "of a core", "memory", "page is behind", "takeover")
+_COLUMNS = ("topologies", "operators each", "of a core", "memory", "page is behind", "a command", "takeover")
 SECTION = Section("console", "The console")
 
 
@@ -28,9 +28,11 @@ def console(
 ) -> None:
     """Measure a master that watches many topologies, and kill it while another waits.
 
-    The topologies are made up: one process tells of all of them twice a second, as their supervisors would. `page is
-    behind` is the age of the oldest thing that the API told, at worst; `takeover` is from the `kill -9` of the leading
-    master until the other leads.
+    The topologies are made up: one process tells of all of them twice a second, as their supervisors would. One more
+    really runs, with an epoch every half second. `page is behind` is how long at worst its page still showed an epoch
+    when the next was done already; `a command` is from a `freeze` until the last epoch was done, or from an `unfreeze`
+    until the next one was, at worst, and how many epochs were done after a `freeze`: the one in flight is.
+    `takeover` is from the `kill -9` of the leading master until the other leads.
     """
     from penstock.bench.console import measure_console
 
@@ -38,6 +40,7 @@ def console(
         found = measure_console(topologies, operators, seconds, Path(folder), at_work.say)
     table = FigureTable(_COLUMNS, [[f"{found.topologies:,}", str(found.operators), f"{100 * found.core_share:.1f} %",
                                     f"{found.megabytes:.0f} MB", f"{found.behind:.2f} s",
+                                    f"{found.effect:.2f} s, {found.epochs} epochs",
                                     f"{found.takeover:.2f} s"]])  # fmt: skip
     if markdown is not None:
         write_section(markdown, SECTION, table.as_markdown())

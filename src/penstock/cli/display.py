@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Group, RenderableType
@@ -25,6 +26,7 @@ from penstock.errors import PenstockError
 from penstock.replication.lifecycle import Phase, safety
 from penstock.replication.views import ReplicaView
 from penstock.runtime.progress import Snapshot
+from penstock.runtime.progress_file import ProgressFile
 from penstock.runtime.run import Outcome
 from penstock.runtime.tally import Line
 from penstock.topology.logged_tuples import logged_stream, tuple_line
@@ -200,8 +202,11 @@ class JsonDisplay:
     """Everything as JSON lines on standard output; each says when it was, and of which topology and replica."""
 
     def __init__(
-        self, topology: Topology, lines: Callable[[Snapshot], list[Line]], replica: str | None = None
+        self, topology: Topology, lines: Callable[[Snapshot], list[Line]], replica: str | None = None,
+        progress_file: Path | None = None,
     ) -> None:
+        """With a `progress_file`, progress is there as soon as there is any, and here once a second."""
+        self._file = None if progress_file is None else ProgressFile(progress_file)
         self._of = {"topology": topology.name, **({} if replica is None else {"replica": replica})}
         self._lines = lines
         self._rates = Rates(every=1.0)
@@ -222,9 +227,13 @@ class JsonDisplay:
         self._tell("log", line=line)
 
     def look(self, snapshot: Snapshot) -> None:
-        if snapshot.epoch and self._rates.due():
+        if not snapshot.epoch:
+            return
+        if self._rates.due():
             self._failures(snapshot)
-            self._progress("progress", snapshot)
+            self._tell("progress", **self._progress(snapshot))
+        if self._file is not None:
+            self._file.write(self._progress(snapshot))
 
     def rows(self, rows: EpochRows) -> None:
         for line in logged_lines(rows):
@@ -240,7 +249,9 @@ class JsonDisplay:
 
     def end(self, snapshot: Snapshot, how: str) -> None:
         self._failures(snapshot)
-        self._progress("end", snapshot, how=how)
+        self._tell("end", **self._progress(snapshot), how=how)
+        if self._file is not None and snapshot.epoch:
+            self._file.write(self._progress(snapshot))
 
     def _failures(self, snapshot: Snapshot) -> None:
         """A line for each operator in which tuples have failed since the last time."""
@@ -250,24 +261,23 @@ class JsonDisplay:
                 self._tell("failed", operator=operator, epoch=snapshot.epoch, tuples=more)
         self._failed = dict(snapshot.failed)
 
-    def _progress(self, event: str, snapshot: Snapshot, **more: Any) -> None:
-        tuples = {line.name: line.tuples for line in self._lines(snapshot) if line.role != "sink"}
-        self._tell(
-            event,
-            epoch=snapshot.epoch,
-            lag=snapshot.backlog,
-            seconds=round(snapshot.seconds, 3),
-            epoch_ms=round(snapshot.last_epoch_ms, 1),
-            tuples=tuples,
-            delivered=snapshot.delivered,
-            malformed=snapshot.malformed,
-            failed=snapshot.failed,
-            retried=snapshot.retried,
-            lost=snapshot.lost,
-            late=snapshot.late,
-            waiting=snapshot.waiting,
-            **more,
-        )
+    def _progress(self, snapshot: Snapshot) -> dict[str, Any]:
+        lines = [line for line in self._lines(snapshot) if line.role != "sink"]
+        return {
+            "epoch": snapshot.epoch,
+            "lag": snapshot.backlog,
+            "seconds": round(snapshot.seconds, 3),
+            "epoch_ms": round(snapshot.last_epoch_ms, 1),
+            "tuples": {line.name: line.tuples for line in lines},
+            "ports": {f"{line.name}.{port}": tuples for line in lines for port, tuples in line.ports.items()},
+            "delivered": snapshot.delivered,
+            "malformed": snapshot.malformed,
+            "failed": snapshot.failed,
+            "retried": snapshot.retried,
+            "lost": snapshot.lost,
+            "late": snapshot.late,
+            "waiting": snapshot.waiting,
+        }
 
     def _tell(self, event: str, **fields: Any) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -335,11 +345,12 @@ def how_it_ended(outcome: Outcome) -> str:
 
 
 def choose_display(
-    topology: Topology, lines: Callable[[Snapshot], list[Line]], as_json: bool, replica: str | None = None
+    topology: Topology, lines: Callable[[Snapshot], list[Line]], as_json: bool, replica: str | None = None,
+    progress_file: Path | None = None,
 ) -> Display:
     """JSON when asked for, the live table on a terminal, plain lines otherwise."""
     if as_json:
-        return JsonDisplay(topology, lines, replica)
+        return JsonDisplay(topology, lines, replica, progress_file)
     return LiveDisplay(topology, lines) if err.is_terminal else PlainDisplay(lines)
 
 

@@ -37,7 +37,8 @@ def replica_command(file: Path | None, sets: Sequence[str] | None, given: Mappin
 
 
 def supervise(
-    topology: Topology, settings: RunSettings, command: Sequence[str], as_json: bool, share: Share | None = None
+    topology: Topology, settings: RunSettings, command: Sequence[str], as_json: bool, share: Share | None = None,
+    progress_file: Path | None = None,
 ) -> None:
     """Run all replicas, or a share of them, until the input ends, or until Ctrl-C."""
     home = StateFolder.of(topology, settings.state)
@@ -46,7 +47,7 @@ def supervise(
     plan = rewrite(build_plan(topology))
     address = home.coordinator_for(topology, settings.coordinator)
     with (
-        choose_display(topology, functools.partial(tally, plan), as_json) as display,
+        choose_display(topology, functools.partial(tally, plan), as_json, None, progress_file) as display,
         scripted(topology, address, display.log) as script,
     ):
         reached = supervisor.start(settings.fresh, display.say)

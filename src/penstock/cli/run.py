@@ -54,6 +54,10 @@ def run(
                                  "the rest. M: how often it was begun anew.")
     ] = None,
     nodes: Annotated[Path | None, typer.Option(hidden=True, help="Where all nodes keep what they have.")] = None,
+    progress_file: Annotated[
+        Path | None, typer.Option(hidden=True, help="With --json and --supervised: a file that tells progress at once, "
+                                  "for a console.")
+    ] = None,
     scratch: Annotated[Path | None, typer.Option(hidden=True, help="All sinks write into this folder instead.")] = None,
 ) -> None:
     """Run a topology to the end of bounded input, or until Ctrl-C.
@@ -88,7 +92,7 @@ def run(
     if topology.replicas > 1 or supervised:
         given = {"--master": master, "--state": state, "--memory": memory, "--coordinator": coordinator,
                  "--scratch": scratch, "--share": share, "--nodes": nodes}
-        supervise(topology, settings, replica_command(file, sets, given), as_json, part)
+        supervise(topology, settings, replica_command(file, sets, given), as_json, part, progress_file)
         return
     running = Run(topology, settings)
     if running.state.replicas():

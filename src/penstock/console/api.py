@@ -26,7 +26,8 @@ from penstock.errors import BundleError, CommandRefused, CoordinationError, Pens
 
 COOKIE = "penstock"
 LOCAL = Person("somebody on this machine", Role.OPERATOR)
-_STREAM_SECONDS = 10.0
+_STREAM_SECONDS = 0.3
+"""A page that is open is told something new so often."""
 _MOST_WORDS = 100_000
 _SUBMIT = "/api/topologies"
 _LISTENERS = ThreadPoolExecutor(64, thread_name_prefix="penstock-listener")
@@ -249,7 +250,10 @@ async def _looks(request: Request, service: Service, topology: str | None, acces
     known = 0
 
     def look() -> tuple[int, str]:
-        number = service.master.watching.await_change(known, _STREAM_SECONDS)
+        watching = service.master.watching
+        watching.await_change(known, _STREAM_SECONDS)
+        service.look()
+        number = watching.await_change(-1, 0.0)
         try:
             # A token may have been revoked since, or have expired.
             access.person(request)

@@ -81,7 +81,7 @@ def _replica_words(before: Mapping[str, Any] | None, view: Mapping[str, Any], af
             others = {other["phase"]: other["name"] for other in after["replicas"]}
             coming = others.get("recovering") or others.get("starting")
             if "safe" in others:
-                yield f"{who} is gone; the others go on, nothing is late", _PLAIN
+                yield f"{who} is gone; the others go on", _PLAIN
             elif coming:
                 yield f"{who} is gone; output goes on when replica {coming} has caught up", _BAD
             else:

@@ -50,6 +50,11 @@ class TopologyPlace:
         """What its supervisor says."""
         return self.path / "run.log"
 
+    @property
+    def progress(self) -> Path:
+        """How far it is, as its supervisor has it."""
+        return self.path / "progress.json"
+
     def begun(self) -> Begun:
         try:
             fields = json.loads((self.path / "begun").read_text())

@@ -105,7 +105,7 @@ class Master:
             began = time.monotonic()
             # Refused: it was removed since the look.
             with contextlib.suppress(CoordinationError, CommandRefused):
-                self.watching.look()
+                self.watching.look_unless_recent(LOOK_SECONDS / 2)
                 self.watching.write_events(self.leading)
                 if self.leading:
                     if not led:

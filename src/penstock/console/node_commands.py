@@ -13,6 +13,7 @@ from penstock.console.commands import EVERYWHERE, ONE_BY_ONE, Verb
 from penstock.console.desired import Wanted
 from penstock.console.masking import masked
 from penstock.console.nodes import Node, Nodes, Task
+from penstock.console.order_giving import ORDERS, give_order
 from penstock.console.tended import Tended
 from penstock.console.tending import begun_with
 from penstock.console.topology_log import shown_log
@@ -78,6 +79,10 @@ class NodeCommands:
             # It changes nothing: what the topology needs is not put off for it.
             self._taken.add(task.id)
             self._questions.submit(carry_out)
+        elif task.verb in ORDERS:
+            # A wish, and done at once: it need not wait for what goes from replica to replica.
+            self._taken.add(task.id)
+            self._quick.submit(carry_out)
         elif not tended.busy:
             self._taken.add(task.id)
             self.in_background(tended, task.verb, carry_out)
@@ -97,6 +102,11 @@ class NodeCommands:
     def carry_out(self, wanted: Wanted, tended: Tended, verb: str, words: Sequence[str]) -> tuple[bool, str]:
         """Give a `penstock` command for a topology of this node; whether it was done, and what it said."""
         before: tuple[str, ...] = ()
+        if verb in ORDERS:
+            state, log = tended.place.state, self._calling.shared_log(wanted)
+            if log is None and not state.path.is_dir():
+                return False, f"topology '{wanted.name}' has not run yet: nothing in {state.path}"
+            return True, give_order(wanted, state.coordinator_of(wanted.name, log), verb, words)
         if verb == Verb.RESTORE:
             # The only one with something before the file: which of the checkpoints in the state's folder.
             name, *words = words

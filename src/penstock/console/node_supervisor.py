@@ -36,7 +36,7 @@ from penstock.console.tending import (
     is_another,
     pause_after,
 )
-from penstock.console.topology_log import last_progress, last_words, shorten
+from penstock.console.topology_log import last_words, newest_deliveries, newest_progress, shorten
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import BundleError, ConsoleError, CoordinationError
@@ -44,7 +44,10 @@ from penstock.replication.roster import Roster
 from penstock.replication.views import safety_of, views_of
 from penstock.runtime.state_folder import StateFolder
 
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.25
+"""At most so old is what a node tells; a task that is given to it wakes it up."""
+_REPEAT_SECONDS = 1.0
+"""How often it says the same again, where nothing has changed."""
 _TROUBLE_SECONDS = 5.0
 _WRONG_TOPOLOGY = 2
 
@@ -69,6 +72,7 @@ class NodeSupervisor:
         self._tended: dict[str, Tended] = {}
         self._commands = NodeCommands(node, self._nodes, self._calling)
         self._over = threading.Event()
+        self._wake = threading.Event()
 
     def join(self) -> None:
         """Sign in; raises NodeTaken when this node has a supervisor."""
@@ -78,6 +82,8 @@ class NodeSupervisor:
     def run(self) -> None:
         """Until `stop`. The topologies go on without it."""
         self.find()
+        with contextlib.suppress(CoordinationError):
+            self._coordinator.watch(self._nodes.tasks_of(self.node.name), self._wake.set)
         while not self._over.is_set():
             began = time.monotonic()
             try:
@@ -87,7 +93,8 @@ class NodeSupervisor:
             except Exception as error:
                 # Whatever it is, the topologies of this node need somebody who looks after them.
                 self._say(f"node {self.node.name}: {type(error).__name__}: {error}")
-            self._over.wait(max(LOOK_SECONDS - (time.monotonic() - began), 0.05))
+            self._wake.wait(max(LOOK_SECONDS - (time.monotonic() - began), 0.05))
+            self._wake.clear()
         self._commands.close()
         for tended in self._tended.values():
             if tended.coordinator is not None:
@@ -95,6 +102,7 @@ class NodeSupervisor:
 
     def stop(self) -> None:
         self._over.set()
+        self._wake.set()
 
     def find(self) -> None:
         """What still runs on this node since a supervisor before, wanted or not."""
@@ -160,8 +168,8 @@ class NodeSupervisor:
         how = how_it_is(wanted, there)
         seen: dict[str, Any] = {"how": how, "why": tended.why if how in ("failed", "starting") else tended.trouble,
                                 "epoch": there.epoch, "at": time.time(), "digest": there.begun.digest,
-                                "replicas": [], "safety": "", "progress": last_progress(tended.place.log),
-                                "busy": tended.busy, "divergence": ""}  # fmt: skip
+                                "replicas": [], "safety": "", "progress": newest_progress(tended.place),
+                                "busy": tended.busy, "delivered_by": (0, ""), "divergence": ""}  # fmt: skip
         if there.alive and there.epoch:
             with contextlib.suppress(CoordinationError):
                 roster = self._roster(wanted, tended)
@@ -170,8 +178,11 @@ class NodeSupervisor:
                 differing = roster.divergence() if len(views) > 1 else None
                 seen |= {"replicas": [asdict(view) for view in views], "safety": safety_of(views) if views else "",
                          "divergence": "" if differing is None else str(differing),
-                         "epoch": max([there.epoch, *(view.epoch for view in views)])}  # fmt: skip
-        self._nodes.tell(self.node.name, wanted.name, seen)
+                         "epoch": max([there.epoch, *(view.epoch for view in views)]),
+                         "delivered_by": newest_deliveries(tended.coordinator)}  # fmt: skip
+        if tended.is_news(seen, _REPEAT_SECONDS):
+            self._nodes.tell(self.node.name, wanted.name, seen)
+            tended.told = seen
 
     # -- acting ---------------------------------------------------------------------------------
 
@@ -246,6 +257,7 @@ class NodeSupervisor:
         anew = wanted.fresh > tended.there.begun.fresh
         self._begun(wanted, tended)
         command = [*self._calling.line("run", wanted, tended.place), "--supervised", "--json",
+                   "--progress-file", str(tended.place.progress),
                    *(["--fresh"] if anew else []), *self._calling.share(wanted)]  # fmt: skip
         tended.place.path.mkdir(parents=True, exist_ok=True)
         with open(tended.place.log, "ab", opener=private) as log:

@@ -104,9 +104,13 @@ class Nodes:
         """Hand a task over; the same one twice is one."""
         self._coordinator.create_if_absent(f"{_TASKS}{task.node}/{task.id}", json.dumps(asdict(task)))
 
+    def tasks_of(self, node: str) -> str:
+        """Under what the tasks of a node stand, for who watches."""
+        return f"{_TASKS}{node}/"
+
     def tasks(self, node: str) -> list[Task]:
         """What a node has still to do, the oldest first."""
-        return [Task(**fields) for _, fields in sorted(self._entries(f"{_TASKS}{node}/").items())]
+        return [Task(**fields) for _, fields in sorted(self._entries(self.tasks_of(node)).items())]
 
     def withdraw(self, node: str, task: str) -> None:
         """Nobody waits for it any more: where it was not begun, it is not."""

@@ -29,7 +29,7 @@ from penstock.console.tokens import Person
 from penstock.console.topology_log import shown_log
 from penstock.console.watching import Watched
 from penstock.coordination.base import Coordinator
-from penstock.errors import CommandRefused, ConsoleError
+from penstock.errors import CommandRefused, ConsoleError, CoordinationError
 
 _GRAPHS = "console/graphs/"
 _COMMANDS = "console/commands/"
@@ -70,10 +70,12 @@ class Service:
 
     def overview(self) -> list[dict[str, Any]]:
         """All topologies, in a line each."""
+        self.look()
         return [summary(each) for each in self.master.watching.all()]
 
     def details(self, name: str) -> dict[str, Any]:
         """Everything about one topology; raises CommandRefused when there is none."""
+        self.look()
         watched = self._watched(name)
         graph = self._graph(name)
         sources = {node["id"] for node in graph["nodes"] if node["role"] == "source"} if graph else set()
@@ -82,14 +84,20 @@ class Service:
             "graph": graph,
             "points": [
                 {"time": point.time, "epoch": point.epoch, "lag": point.lag, "latency_ms": point.latency_ms,
-                 "first": point.first,
                  "in": sum(rate for node, rate in point.rates.items() if node in sources),
                  "out": sum(rate for node, rate in point.rates.items() if node.startswith("sink:"))}
                 for point in list(watched.points)[-_POINTS_SHOWN:]
             ],
+            "epochs": list(watched.timeline.epochs),
             "rates": dict(watched.rates),
             "events": [vars(event) for event in self.master.watching.events(name, 50)],
         }  # fmt: skip
+
+    def look(self) -> None:
+        """Have what is told be of now; while the coordinator is away, what is known is told."""
+        if self.master.watching.reachable:
+            with suppress(CoordinationError):
+                self.master.watching.look_unless_recent()
 
     def log(self, name: str, replica: str | None = None, node: str | None = None) -> str:
         """The end of what a topology's supervisor has said, or one of its replicas, wherever it is.
@@ -293,6 +301,7 @@ class Service:
         try:
             deadline = time.monotonic() + _ANSWER_SECONDS
             while time.monotonic() < deadline:
+                self.look()
                 seen = self._watched(name).seen
                 if seen is None or seen["how"] not in _RUNNING:
                     break
@@ -444,6 +453,7 @@ def summary(watched: Watched) -> dict[str, Any]:
         "goal": wanted.goal,
         "version": wanted.digest[:12],
         "epoch": seen.get("epoch", 0),
+        "counted": progress.get("epoch", 0),
         "safety": seen.get("safety", ""),
         "divergence": seen.get("divergence", ""),
         "replicas": seen.get("replicas", []),

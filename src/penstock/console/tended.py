@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from penstock.console.home import TopologyPlace
 from penstock.console.tending import There
@@ -34,6 +36,13 @@ class Tended:
     """By version, how often it was not put in place."""
     rolling: subprocess.Popen[str] | None = None
     """A command that goes from replica to replica."""
+
+    told: Mapping[str, Any] = field(default_factory=dict)
+    """What was last told of it."""
+
+    def is_news(self, seen: Mapping[str, Any], seconds: float) -> bool:
+        """Whether there is something else to tell, or the same was told so long ago."""
+        return {**seen, "at": self.told.get("at")} != self.told or seen["at"] - self.told["at"] >= seconds
 
     def give_up_rolling(self) -> None:
         if self.rolling is not None:

@@ -12,8 +12,13 @@ from typing import Any
 from penstock.console.home import TopologyPlace
 from penstock.console.masking import masked
 from penstock.console.private_files import write_private
+from penstock.coordination.base import Coordinator
+from penstock.epochs.log import EpochLog
+from penstock.runtime.progress_file import ProgressFile
 
 _LAST_WORDS = 2_000
+DELIVERIES = 20
+"""Of how many epochs it is told again and again who delivered them: more than there are between two looks."""
 _PROGRESS_BYTES = 32_000
 _LONGEST_LOG = 10_000_000
 _SHOWN_BYTES = 100_000
@@ -42,6 +47,22 @@ def last_words(log: Path) -> str:
     """The last of what a topology's supervisor has said that is no progress."""
     said = [line for line in last_lines(log, 20 * _LAST_WORDS) if line and not line.startswith("{")]
     return "\n".join(said[-5:])[-_LAST_WORDS:]
+
+
+def newest_progress(place: TopologyPlace) -> dict[str, Any] | None:
+    """How far a topology is: as its supervisor has it now, or has said when it last said anything."""
+    return ProgressFile(place.progress).read() or last_progress(place.log)
+
+
+def newest_deliveries(coordinator: Coordinator | None) -> tuple[int, str]:
+    """An epoch, and which replica delivered that one and each after it: a digit each, `-` where nobody knows."""
+    known = EpochLog(coordinator).deliveries() if coordinator is not None else {}
+    if not known:
+        return 0, ""
+    last = max(known)
+    first = max(min(known), last - DELIVERIES + 1)
+    # There are at most nine replicas.
+    return first, "".join(known.get(epoch, "-")[0] for epoch in range(first, last + 1))
 
 
 def last_progress(log: Path) -> dict[str, Any] | None:

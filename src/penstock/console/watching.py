@@ -19,13 +19,18 @@ from penstock.console.event_log import ENTRY, EventLog
 from penstock.console.events import Event, events_between
 from penstock.console.nodes import Node, Nodes
 from penstock.console.seen import SILENT_SECONDS, Hearing, merged
+from penstock.console.timeline import Timeline
 from penstock.coordination.base import Coordinator
 from penstock.errors import CoordinationError
 
-LOOK_SECONDS = 0.55
+LOOK_SECONDS = 0.8
+"""While nobody asks."""
+RECENT_SECONDS = 0.25
+"""Whoever asks is told nothing that a look could make newer by more than this."""
+_POINT_SECONDS = 0.5
 _POINTS_KEPT = 600
 _RATE_SECONDS = 2.0
-"""Over how long tuples are counted for a rate: progress is told once a second."""
+"""Over how long tuples are counted for a rate."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Watched:
     seen: dict[str, Any] | None = None
     points: deque[Point] = field(default_factory=lambda: deque(maxlen=_POINTS_KEPT))
     clock: Callable[[], float] = time.monotonic
+    timeline: Timeline = field(default_factory=Timeline)
 
     @property
     def away(self) -> bool:
@@ -68,7 +74,7 @@ class Watched:
 
 
 class Watching:
-    """Looks at everything, about twice a second; safe for threads."""
+    """Looks at everything, again and again, and when somebody asks; safe for threads."""
 
     def __init__(self, coordinator: Coordinator, clock: Callable[[], float] = time.monotonic) -> None:
         self._desired = Desired(coordinator)
@@ -87,9 +93,22 @@ class Watching:
         self._alive: dict[str, Node] = {}
         self.reachable = False
         """Whether the coordinator answered the last time."""
+        self._looking = threading.Lock()
+        self._looked = 0.0
+
+    def look_unless_recent(self, seconds: float = RECENT_SECONDS) -> None:
+        """As `look`, but for what somebody has looked at within so many seconds."""
+        with self._looking:
+            if time.monotonic() - self._looked >= seconds:
+                self._look()
 
     def look(self) -> None:
         """One look; raises CoordinationError when the coordinator is away."""
+        with self._looking:
+            self._look()
+
+    def _look(self) -> None:
+        self._looked = time.monotonic()
         try:
             self._read_events()
             wanted = {each.name: each for each in self._desired.all()}
@@ -194,10 +213,13 @@ class Watching:
         if seen is None or (watched.seen is not None and seen["heard"] <= watched.seen["heard"]):
             return
         now = time.time()
-        self._log.hold(events_between(name, watched.seen, seen, now), self._clock(), first_look=watched.seen is None)
+        found = [*events_between(name, watched.seen, seen, now), *watched.timeline.take(name, seen, now)]
+        self._log.hold(found, self._clock(), first_look=watched.seen is None)
         watched.seen = seen
         point = point_after(watched.points, seen, now)
         if point is not None:
+            if len(watched.points) > 1 and point.time - watched.points[-2].time < _POINT_SECONDS:
+                watched.points.pop()
             watched.points.append(point)
 
 
@@ -208,6 +230,7 @@ def point_after(points: Sequence[Point], seen: Mapping[str, Any], now: float) ->
         return None
     before = _point_before(points, seen["teller"], seen["told"])
     tuples = {name: count for name, count in progress["tuples"].items() if count is not None}
+    tuples |= progress.get("ports", {})
     tuples |= {f"sink:{name}": count for name, count in progress["delivered"].items()}
     if before is not None:
         took = seen["told"] - before.told

@@ -103,6 +103,11 @@ class EpochLog:
         """Say that this replica has delivered the epoch; return the first that said so."""
         return self._coordinator.create_if_absent(_key(epoch, _DELIVERED), replica)
 
+    def deliveries(self) -> dict[int, str]:
+        """By epoch, in order, the replica that delivered it; of those that are still known."""
+        found = self._coordinator.entries(_DELIVERED)
+        return {int(key.removeprefix(_DELIVERED)): replica for key, replica in found.items()}
+
     def only_replicas(self, names: Iterable[str]) -> None:
         """All others are gone for good: what they have noted holds no records back."""
         for replica in self.progress().keys() - set(names):

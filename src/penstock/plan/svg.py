@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from penstock.plan.counting import UNNAMED_PORT
 from penstock.plan.description import Node, Role, brief_of, counted, role_of, route_label
 from penstock.plan.graph import (
     Plan,
@@ -35,7 +36,6 @@ WIDEST_PILL, WIDEST_PORT = 150.0, 90.0
 LEAST_TITLE = 560.0
 DELIVERY_GAP = 12.0
 LEAST_WIDTH = 480.0
-UNNAMED_PORT = "default"
 LEGEND = {Role.SOURCE: "source", Role.NATIVE: "native operator", Role.PYTHON: "Python operator",
           Role.STATEFUL: "stateful operator", Role.SINK: "sink"}
 

@@ -53,6 +53,16 @@ def test_failures_are_told_by_operator_as_they_come(capsys: pytest.CaptureFixtur
     assert failed == [("own", 1, 2), ("own", 5, 3), ("other", 5, 1)]
 
 
+def test_progress_is_in_its_file_as_soon_as_there_is_any(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "progress.json"
+    with JsonDisplay(Topology("t"), lambda _: [], progress_file=file) as display:
+        for epoch in (1, 2, 3):
+            display.look(snapshot(epoch, {}))
+            assert json.loads(file.read_text())["epoch"] == epoch
+    # The log has a line a second.
+    assert [line["epoch"] for line in said(capsys)] == [1]
+
+
 def test_the_reason_why_it_ends_is_a_line_too(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(DeliveryError), JsonDisplay(Topology("t"), lambda _: []):
         raise DeliveryError("the disk is full")

@@ -56,6 +56,7 @@ class RunningConsole:
         self.nodes.tell(node, topology, told)
 
         def is_seen() -> bool:
+            self.master.watching.look_unless_recent()
             watched = self.master.watching.get(topology)
             return watched is not None and watched.seen is not None and watched.seen["at"] == told["at"]
 

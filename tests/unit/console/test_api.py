@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.console import api
+from penstock.console import api, master
 from penstock.console.bundle import pack
 from penstock.console.client import Client
 from penstock.console.desired import Desired, Goal
@@ -27,6 +27,7 @@ from penstock.console.home import ConsoleHome
 from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.nodes import Node
 from penstock.console.tokens import Role
+from penstock.console.watching import RECENT_SECONDS
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.errors import ConsoleError
 
@@ -372,6 +373,36 @@ def test_a_running_topology_is_not_removed(console: RunningConsole, packed: byte
     assert Desired(console.coordinator).names() == []
 
 
+def test_whoever_asks_is_told_what_is_so_now(tmp_path: Path, packed: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    # By itself the master looks once.
+    monkeypatch.setattr(master, "LOOK_SECONDS", 600.0)
+    with running_console(tmp_path / "home") as console:
+        wait_until(lambda: console.master.leading)
+        submit(console, packed)
+        for epoch, path in ((7, "/api/topologies"), (8, "/api/topologies/count")):
+            console.nodes.tell("a", "count", {"how": "running", "why": "", "epoch": epoch, "at": time.time() + epoch,
+                                              "replicas": [], "progress": None})  # fmt: skip
+            wait_until(lambda path=path, epoch=epoch: f'"epoch":{epoch},' in raw(console, path)[1])  # type: ignore[misc]
+
+
+def test_an_open_page_is_told_each_look_once(
+    tmp_path: Path, packed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(master, "LOOK_SECONDS", 600.0)
+    with running_console(tmp_path / "home") as console:
+        wait_until(lambda: console.master.leading)
+        submit(console, packed)
+        began = time.monotonic()
+        with urllib.request.urlopen(f"{console.url}/api/stream?topology=count", timeout=10) as stream:
+            told = (json.loads(line.removeprefix(b"data: ")) for line in stream if line.startswith(b"data: "))
+            assert [next(told)["epoch"] for _ in range(5)] == [0] * 5
+            # The first comes at once, and each further one after a look.
+            assert time.monotonic() - began >= 4 * RECENT_SECONDS
+            console.nodes.tell("a", "count", {"how": "running", "why": "", "epoch": 7, "at": time.time(),
+                                              "replicas": [], "progress": None})  # fmt: skip
+            assert next(one for one in told if one["epoch"])["epoch"] == 7
+
+
 def test_rates_events_and_figures_come_from_what_nodes_see(console: RunningConsole, packed: bytes) -> None:
     submit(console, packed)
     progress = {"tuples": {"ticks": 100}, "delivered": {"out": 90}, "lag": 10, "epoch_ms": 50.0, "late": 0,
@@ -383,7 +414,7 @@ def test_rates_events_and_figures_come_from_what_nodes_see(console: RunningConso
     assert found["rates"] == {"ticks": 100.0, "sink:out": 50.0}
     assert found["points"][-1]["in"] == 100.0
     said = [event["words"] for event in console.client.get("/api/events", topology="count")]
-    assert "replica 1 on node-b is gone; the others go on, nothing is late" in said
+    assert "replica 1 on node-b is gone; the others go on" in said
     figures = console.client.text("/metrics")
     assert 'penstock_tuples_total{topology="count",node="sink:out"} 190.0' in figures
     assert 'penstock_replicas_safe{topology="count"} 1.0' in figures

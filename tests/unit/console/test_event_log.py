@@ -58,7 +58,7 @@ def words(watching: Watching) -> list[str]:
 
 
 SAFE = "2/2 safe: any one of them may fail now"
-GONE = "replica 1 on node-b is gone; the others go on, nothing is late"
+GONE = "replica 1 on node-b is gone; the others go on"
 
 
 def test_a_standby_tells_what_the_leader_saw_and_was_told() -> None:

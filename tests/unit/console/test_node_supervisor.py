@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.console import node_supervisor
 from penstock.console.audit import Audit
 from penstock.console.bundle import contents, digest_of, pack
 from penstock.console.calling import Calling
@@ -30,8 +31,10 @@ from penstock.console.watching import Watching
 from penstock.control.replica_process import ReplicaProcess
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.coordination.opening import open_coordinator
+from penstock.epochs.orders import EVERYTHING, Orders
 from penstock.errors import CoordinationError
 from penstock.replication.roster import Member, Roster, Told
+from penstock.runtime.progress_file import ProgressFile
 from penstock.runtime.state_folder import StateFolder
 
 from ...waiting import wait_until
@@ -111,6 +114,56 @@ def test_questions_do_not_put_off_what_a_topology_needs(tmp_path: Path, monkeypa
     assert nodes.result("1") is None
     go_on.set()
     wait_until(lambda: nodes.result("1") is not None)
+
+
+def test_an_order_is_given_at_once_whatever_else_is_done(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    node.look()
+    tended = node._tended["t"]
+    # Something goes from replica to replica.
+    tended.busy = True
+    nodes.give(Task("1", "n", "freeze", "t", {"words": ["--replica", "1"]}))
+    wait_until(lambda: node.look() or nodes.result("1") is not None)
+    assert "has not run yet" in (nodes.result("1") or pytest.fail("no result")).said
+    tended.place.state.path.mkdir(parents=True)
+    nodes.give(Task("2", "n", "freeze", "t", {"words": ["--replica", "1"]}))
+    wait_until(lambda: node.look() or nodes.result("2") is not None)
+    assert (nodes.result("2") or pytest.fail("no result")).said == "t is frozen"
+    own = open_coordinator(tended.place.state.coordinator_of("t", None))
+    assert Orders(own).frozen("1") == (EVERYTHING,)
+    own.close()
+
+
+def test_a_task_wakes_the_node_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    # Only a task has it look a second time.
+    monkeypatch.setattr(node_supervisor, "LOOK_SECONDS", 600.0)
+    running = threading.Thread(target=node.run)
+    running.start()
+    wait_until(lambda: nodes.told().get("t"))
+    nodes.give(Task("1", "n", "freeze", "t", {"words": []}))
+    wait_until(lambda: nodes.result("1"))
+    node.stop()
+    running.join(10)
+    assert not running.is_alive()
+
+
+def test_what_has_not_changed_is_not_told_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_supervisor, "_REPEAT_SECONDS", 600.0)
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    node.look()
+    first = nodes.told()["t"]["n"]["at"]
+    node.look()
+    assert nodes.told()["t"]["n"]["at"] == first
+    place = node._tended["t"].place
+    place.path.mkdir(parents=True)
+    ProgressFile(place.progress).write({"epoch": 1})
+    node.look()
+    told = nodes.told()["t"]["n"]
+    assert (told["at"] > first, told["progress"]["epoch"]) == (True, 1)
 
 
 SLEEPING = (sys.executable, "-c", "import time; time.sleep(600)")
@@ -272,7 +325,7 @@ def test_what_was_set_is_neither_in_states_nor_in_events_nor_in_logs_nor_in_answ
     assert event.words == "has failed and is not started again: the password … is wrong"
 
     monkeypatch.setattr(NodeCommands, "_called", lambda *_: (False, f"no such user: {SECRET}"))
-    nodes.give(Task("1", "n", "freeze", "t"))
+    nodes.give(Task("1", "n", "checkpoint", "t"))
     nodes.give(Task("2", "n", "log", "t"))
     wait_until(lambda: node.look() or (nodes.result("1") and nodes.result("2")))
     answer, log = nodes.result("1"), nodes.result("2")

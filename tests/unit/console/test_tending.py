@@ -105,7 +105,7 @@ def test_a_replica_that_does_not_run_is_lost_with_its_node_whether_it_is_down_or
     wanted = replace(WANTED, replicas=3, spread=True, nodes={"1": "a", "2": "b", "3": "c"})
     watching = Watching(MemoryCoordinator())
     replicas = [view("1"), view("2", "down"), view("3", "parked")]
-    watching._watched["count"] = Watched(wanted, {"at": time.time(), "replicas": replicas})
+    watching._watched["count"] = Watched(wanted, {"heard": time.monotonic(), "replicas": replicas})
     assert watching.lost(wanted) == {"2", "3"}
 
 
@@ -131,7 +131,7 @@ def test_events_are_in_plain_words() -> None:
     assert words(None, seen("starting")) == ["is starting"]
     assert words(seen("starting"), both) == ["runs", "2/2 safe: any one of them may fail now"]
     assert words(both, both) == []
-    assert words(both, one_down) == ["replica 1 on node-b is gone; the others go on, nothing is late"]
+    assert words(both, one_down) == ["replica 1 on node-b is gone; the others go on"]
     back = seen("running", view("1", "recovering", behind=340), view("2"))
     assert words(one_down, back) == ["replica 1 on node-b is back and 340 epochs behind"]
     parked = seen("running", view("1", "parked", why="the disk is full"), view("2"))

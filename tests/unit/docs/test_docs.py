@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from penstock.cli.loading import checked
 from penstock.connectors.registry import catalogue
 from penstock.topology.model import Topology
 from penstock.topology.problems import Problem
@@ -25,6 +27,7 @@ _WHOLE_TOPOLOGY = re.compile(r"^topology:", re.MULTILINE)
 _FILE_NAME = re.compile(r"# (\w+\.py)\n")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_SUBMITTED = re.compile(r"^    penstock submit (examples/(?:[^\n\\]|\\\n)+)$", re.MULTILINE)
 _PATH = re.compile(r"`((?:src|tests|tools|docs|examples)/[\w./-]*)`")
 
 
@@ -75,6 +78,23 @@ def test_every_topology_in_the_docs_is_valid(block: Block, tmp_path: Path) -> No
     topology, problems = read(block, tmp_path)
     assert [str(problem) for problem in problems] == []
     assert topology is not None
+
+
+def submitted() -> set[str]:
+    """What the pages have people submit from the examples, with its options."""
+    return {match[1].replace("\\\n", " ") for page in PAGES for match in _SUBMITTED.finditer(page.read_text("utf-8"))}
+
+
+def test_the_show_of_the_console_is_in_the_docs() -> None:
+    assert "examples/word-count/topology.yaml --set replicas=2" in submitted()
+
+
+@pytest.mark.parametrize("line", sorted(submitted()))
+def test_what_the_docs_have_people_submit_is_valid(line: str) -> None:
+    file, *options = shlex.split(line)
+    assert set(options[::2]) <= {"--set"}
+    _, problems = checked(ROOT / file, options[1::2])
+    assert [str(problem) for problem in problems] == []
 
 
 def test_a_wrong_topology_in_the_docs_would_be_noticed(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import { graph, chart, timeline, colourOf } from "./drawing.js";
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const main = $("#main");
-let stream, shown = null, person = { role: "viewer" }, told = null, chosen = 0, log = "", letters = null, remembered = null, looked = "";
+let stream, shown = null, person = { role: "viewer" }, told = null, chosen = 0, log = "", logOf = null, following = false, letters = null, remembered = null, looked = "";
 
 // -- text -----------------------------------------------------------------------------------------
 export function h(tag, properties = {}, ...children) {
@@ -61,20 +61,23 @@ function listen(name) {
     if (stream.readyState === EventSource.CLOSED) setTimeout(() => { if (stream === closed) begin(); }, 1000);
   };
 }
+async function lookAround() {
+  const console_ = await ask("/api/console");
+  person = console_.person;
+  $("#master").textContent = console_.leading ? `${console_.nodes.length} node${console_.nodes.length === 1 ? "" : "s"}`
+    : `standby${console_.leader ? ` of ${console_.leader.url}` : ""}`;
+}
 async function begin() {
-  try {
-    const console_ = await ask("/api/console");
-    person = console_.person;
-    $("#master").textContent = console_.leading ? `${console_.nodes.length} node${console_.nodes.length === 1 ? "" : "s"}`
-      : `standby${console_.leader ? ` of ${console_.leader.url}` : ""}`;
-  } catch (error) { if (error.message === "a token is needed") return; }
+  try { await lookAround(); } catch (error) { if (error.message === "a token is needed") return; }
   route();
 }
+// Who leads may change at any time. While the console is away, the stream says so.
+setInterval(() => { if (!document.hidden && !$("#login").open) lookAround().catch(() => {}); }, 2000);
 function route() {
   const name = decodeURIComponent(location.hash.match(/^#\/topology\/(.+)$/)?.[1] ?? "") || null;
   // After a time without an answer: what is shown stays until there is something newer.
   if (told && name === shown) { listen(name); return; }
-  shown = name; told = null; log = ""; letters = remembered = null; looked = "";
+  shown = name; told = null; log = ""; logOf = null; following = false; letters = remembered = null; looked = "";
   main.replaceChildren(h("p", { class: "quiet" }, "Looking …"));
   listen(name);
 }
@@ -90,6 +93,8 @@ function show() {
   draw();
   if (focused) main.querySelector(`[data-at="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   main.querySelectorAll(".scroll, pre.log, .events").forEach((each, place) => { if (scrolls[place]) [each.scrollLeft, each.scrollTop] = scrolls[place]; });
+  const lines = following && $("pre.log", main);
+  if (lines) lines.scrollTop = lines.scrollHeight;
 }
 function draw() { if (Array.isArray(told) && !shown) overview(told); else if (told && shown) detail(told); }
 function nothing(words) { main.replaceChildren(h("div", { class: "empty" }, h("h1", {}, "Nothing here"), h("p", {}, words), h("p", {}, h("a", { href: "#/" }, "All topologies")))); }
@@ -128,7 +133,7 @@ function detail(one) {
       panel("Waiting to be read", chart(one.points, [["lag", "--python"]], short)),
       h("section", { class: "panel wide" }, h("h2", {}, "Epochs"), facts([["delivered epochs", whole(one.epoch)], ["tuples at the sinks", whole(total)],
         ["now, tuples/s", short(last?.out ?? 0)], ["failed", whole(Object.values(one.failed).reduce((a, b) => a + b, 0))], ["late", whole(one.late)]]),
-        timeline(one.points, one.events), legend(one.replicas.map((each, place) => [`delivered first by replica ${each.name}`, colourOf(place)]))),
+        timeline(one.epochs, one.events, one.replicas.map((each) => each.name)), legend(one.replicas.map((each, place) => [`delivered by replica ${each.name}`, colourOf(place)]))),
       h("section", { class: "panel two" }, h("h2", {}, "Replicas"), replicas(one)),
       h("section", { class: "panel" }, h("h2", {}, "Events"), events(one.events)),
       h("section", { class: "panel wide", id: "state" }, h("h2", {}, "State ", stateful(one).flatMap((name) =>
@@ -137,7 +142,9 @@ function detail(one) {
       h("section", { class: "panel wide", id: "letters" }, h("h2", {}, "Dead letters ", h("button", { class: "plain", "data-at": "letters", onclick: readLetters }, "read"),
         Array.isArray(letters) && letters.length && person.role === "operator" ? [" ", button(one, "dead-letters", "Replay …", { action: "replay", letters: letters.map((each) => each.id) }), " ", button(one, "dead-letters", "Discard …", { action: "discard", letters: letters.map((each) => each.id) })] : null),
         rows(letters?.map?.((each) => ({ id: each.id, epoch: each.epoch, where: each.where, what: each.what, error: each.error })) ?? letters, "Failed for good", "Not read yet.", "None: every tuple was processed.")),
-      h("section", { class: "panel wide" }, h("h2", {}, "Log ", h("button", { class: "plain", "data-at": "log", onclick: readLog }, "read")), h("pre", { class: "log" }, log || "Not read yet.")))];
+      h("section", { class: "panel wide", id: "log" }, h("h2", {}, "Log ", [null, ...one.replicas.map((each) => each.name)].flatMap((replica) =>
+        [h("button", { class: "plain", "data-at": `log-${replica}`, "aria-pressed": String(log !== "" && logOf === replica), onclick: () => readLog(replica) }, replica === null ? "topology" : `replica ${replica}`), " "]),
+        h("button", { class: "plain", "data-at": "follow", "aria-pressed": String(following), onclick: follow }, "follow")), h("pre", { class: "log" }, log || "Not read yet: choose whose.")))];
   main.replaceChildren(...parts.filter(Boolean));
 }
 const panel = (title, ...content) => h("section", { class: "panel" }, h("h2", {}, title), content);
@@ -175,7 +182,17 @@ async function read(path, take) {
 }
 const readState = (name) => { looked = name; return read(`state?operator=${encodeURIComponent(name)}`, (answer) => { remembered = answer; }); };
 const readLetters = () => read("dead-letters", (answer) => { letters = answer; });
-const readLog = () => read("log", (answer) => { log = answer; });
+const logPath = () => logOf === null ? "log" : `log?replica=${encodeURIComponent(logOf)}`;
+const readLog = (replica) => { logOf = replica; return read(logPath(), (answer) => { log = answer; }); };
+function follow() { following = !following; if (following && !log) readLog(logOf); else show(); }
+setInterval(async () => {
+  if (!following || !shown || document.hidden) return;
+  const name = shown, path = logPath();
+  try {
+    const answer = await ask(`/api/topologies/${encodeURIComponent(name)}/${path}`);
+    if (following && shown === name && path === logPath()) { log = answer; show(); }
+  } catch { /* The banner says that the console is away. */ }
+}, 1000);
 
 // -- commanding -----------------------------------------------------------------------------------
 const words = { stop: "It finishes its epoch and stops. Nothing is lost; it can be started again.",
@@ -191,27 +208,49 @@ function buttons(one) {
   const up = ["running", "starting"].includes(one.how);
   return h("div", { class: "bar" }, button(one, "start", "Start", {}, up || one.how === "stopping"), button(one, "stop", "Stop", {}, !up),
     button(one, "restart", "Restart", {}, !up), button(one, "freeze", "Freeze all", {}, !up), button(one, "unfreeze", "Unfreeze all", {}, !up),
+    ...["freeze", "unfreeze"].map((verb) => button(one, verb, `${verb === "freeze" ? "Freeze" : "Unfreeze"} an operator …`, {}, !up || !operators(one).length, [["operator", "Operator", "", operators(one).map((name) => [name, name])],
+      ["replica", "Replica", "", [["", "all"], ...one.replicas.map((each) => [each.name, each.name])]]], `${verb}-operator`)),
     button(one, "interval", "Interval …", {}, !up, [["interval", "Between two epochs: 500ms, 2s, or default", "default"]]),
     button(one, "rescale", "Rescale …", {}, !up, [["operator", "Operator", stateful(one)[0] ?? ""], ["instances", "Instances", "2"]]),
-    button(one, "checkpoint", "Checkpoint", {}, !up), button(one, "restore", "Restore …", {}, false, [["name", "Checkpoint", ""]]), button(one, "kill", "Kill", {}, !up), button(one, "remove", "Remove", {}, up || one.how === "stopping"));
+    button(one, "checkpoint", "Checkpoint", {}, !up), button(one, "restore", "Restore …", {}, false, () => checkpoints(one)), button(one, "kill", "Kill", {}, !up), button(one, "remove", "Remove", {}, up || one.how === "stopping"));
 }
 const stateful = (one) => one.graph?.nodes.filter((node) => node.stateful).map((node) => node.id) ?? [];
-function button(one, verb, label, given = {}, disabled = false, fields = []) {
-  return h("button", { class: words[verb] ? "harm" : "", disabled, "data-verb": `${verb}${given.replica ?? given.action ?? ""}`, "data-at": `${verb}${given.replica ?? given.action ?? ""}`, onclick: () => give(one, verb, label, given, fields) }, label);
+const operators = (one) => one.graph?.nodes.filter((node) => !["source", "sink"].includes(node.role)).map((node) => node.id) ?? [];
+async function checkpoints(one) {
+  const found = await ask(`/api/topologies/${encodeURIComponent(one.name)}/checkpoints`);
+  if (!found.length) throw new Error(`'${one.name}' has no checkpoints yet: the button Checkpoint takes one.`);
+  return [["name", "Checkpoint", "", found.reverse().map((each) => [each.name, `${each.name}, after epoch ${whole(each.epoch)}, ${each.taken}`])]];
 }
+function button(one, verb, label, given = {}, disabled = false, fields = [], mark = `${verb}${given.replica ?? given.action ?? ""}`) {
+  return h("button", { class: words[verb] ? "harm" : "", disabled, "data-verb": mark, "data-at": mark, onclick: () => give(one, verb, label, given, fields) }, label);
+}
+// A field is [name, words, value], or with choices as a fourth: [[value, words], …].
+const field = ([name, words, value, choices]) => h("label", {}, words, choices
+  ? h("select", { name }, choices.map(([value, words]) => h("option", { value }, words))) : h("input", { name, value, required: true }));
 async function give(one, verb, label, given, fields) {
   let more = {};
   if (words[verb] || fields.length) {
-    const dialog = $("#ask");
-    $("h2", dialog).textContent = `${label.replace(" …", "")} ${given.replica ? `replica ${given.replica} of ` : ""}${one.name}?`;
+    const dialog = $("#ask"), form = $(".fields", dialog), act = $(".act", dialog);
+    $("h2", dialog).textContent = `${label.replace(" …", "")} ${given.replica ? `replica ${given.replica} of ` : label.includes("operator") ? "of " : ""}${one.name}?`;
     $("p", dialog).textContent = words[verb] ?? "";
-    $(".fields", dialog).replaceChildren(...fields.map(([name, words, value]) => h("label", {}, words, h("input", { name, value, required: true }))));
     // Escape leaves what the last answer was.
     dialog.returnValue = "";
+    let over = false;
+    const closed = new Promise((resolve) => dialog.addEventListener("close", () => { over = true; resolve(); }, { once: true }));
+    // Some fields are only known when they are asked for.
+    act.disabled = typeof fields === "function";
+    form.replaceChildren(...act.disabled ? ["Reading …"] : fields.map(field));
     dialog.showModal();
-    await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+    if (act.disabled) {
+      try { fields = await fields(); } catch (error) { if (!over) { dialog.close("no"); notify(error.message); } return; }
+      // Somebody who has cancelled may be asked something else by now.
+      if (over) return;
+      form.replaceChildren(...fields.map(field));
+      act.disabled = false;
+    }
+    await closed;
     if (dialog.returnValue !== "yes") return;
-    more = Object.fromEntries(fields.map(([name]) => [name, $(`[name=${name}]`, dialog).value.trim()]));
+    more = Object.fromEntries(fields.map(([name]) => [name, $(`[name=${name}]`, dialog).value.trim()]).filter(([, value]) => value));
     if (more.instances) more.instances = Number(more.instances);
   }
   const path = `/api/topologies/${encodeURIComponent(one.name)}`, key = { "Idempotency-Key": crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`.replace(".", "") };

@@ -13,6 +13,9 @@ const cut = (text, length) => text.length > length ? `${text.slice(0, length - 1
 const short = (number) => number >= 1e6 ? `${(number / 1e6).toFixed(1)}M` : number >= 1e4 ? `${(number / 1e3).toFixed(0)}K`
   : number >= 10 ? Math.round(number) : number > 0 ? number.toFixed(1) : "0";
 
+// What goes over an edge: of an operator with several ports, what that port gives; a sink's only edge brings what it takes. Undefined where nobody counts it.
+export const rateOf = (edge, rates) => rates[edge.port ? `${edge.from}.${edge.port}` : edge.from] ?? (edge.to.startsWith("sink:") ? rates[edge.to] : undefined);
+
 export function graph(drawn, rates, failed) {
   const busiest = Math.max(1, ...Object.values(rates));
   const byId = Object.fromEntries(drawn.nodes.map((node) => [node.id, node]));
@@ -25,15 +28,16 @@ export function graph(drawn, rates, failed) {
   const edges = drawn.edges.map((edge) => {
     // The layout leaves room for a label before a card; here the edge goes on to the card itself.
     const points = [...edge.points, [byId[edge.to].x, edge.points.at(-1)[1]]];
-    const rate = rates[edge.from] ?? 0, [x, y] = middle(points);
-    return [s("path", { class: `edge${rate > 0 ? " moving" : ""}`, d: curve(points), "data-from": edge.from }),
-      s("text", { class: "rate", x, y: y - 6, "text-anchor": "middle" }, `${short(rate)}/s`)];
+    const rate = rateOf(edge, rates), [x, y] = middle(points);
+    return [s("path", { class: `edge${rate > 0 ? " moving" : ""}`, d: curve(points), "data-from": edge.from, "data-port": edge.port || null, "data-to": edge.to }),
+      rate === undefined ? null : s("text", { class: "rate", x, y: y - 6, "text-anchor": "middle", "data-from": edge.from, "data-to": edge.to }, `${short(rate)}/s`)];
   });
   const nodes = drawn.nodes.map((node) => {
     const load = (rates[node.id] ?? 0) / busiest, broken = failed?.[node.id];
+    const rate = rates[node.id] === undefined ? "not counted" : `${short(rates[node.id])} tuples a second`;
     return s("g", { transform: `translate(${node.x} ${node.y})`, "data-node": node.id, role: "img",
-        "aria-label": `${node.role} ${node.name}, ${short(rates[node.id] ?? 0)} tuples a second` },
-      s("title", {}, `${node.name}: ${node.brief}\n${short(rates[node.id] ?? 0)} tuples/s${broken ? `\n${broken} failed` : ""}`),
+        "aria-label": `${node.role} ${node.name}, ${rate}` },
+      s("title", {}, `${node.name}: ${node.brief}\n${rate}${broken ? `\n${broken} failed` : ""}`),
       s("rect", { class: "card-face", width: node.width, height: node.height, rx: 10 }),
       s("rect", { width: 5, height: node.height - 16, x: 8, y: 8, rx: 2.5, fill: `var(--${node.role})` }),
       s("text", { class: "name", x: 24, y: 24 }, cut(node.name, Math.floor(node.width / 8.5) - 3)),
@@ -62,24 +66,18 @@ export function chart(points, series, say) {
     s("text", { class: "axis", x: left, y: height - 4 }, `${Math.round(end - begin)} s ago`), s("text", { class: "axis", x: width - 6, y: height - 4, "text-anchor": "end" }, "now"));
 }
 
-export function timeline(points, events) {
-  const width = 1180, height = 46, recent = points.slice(-240);
-  const drawn = s("svg", { class: "timeline", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Which replica delivered first, over time" });
-  if (recent.length < 2) return drawn;
-  const begin = recent[0].time, end = recent.at(-1).time, x = (time) => width * (time - begin) / Math.max(end - begin, 1e-9);
-  const most = Math.max(1, ...recent.slice(1).map((point, place) => point.epoch - recent[place].epoch));
-  recent.slice(1).forEach((point, place) => {
-    const before = recent[place], names = Object.keys(point.first ?? {});
-    const gained = names.map((name) => Math.max(0, point.first[name] - (before.first?.[name] ?? 0)));
-    const winner = gained.indexOf(Math.max(...gained)), epochs = point.epoch - before.epoch;
-    if (epochs <= 0) return;
-    const tall = 6 + 26 * epochs / most;
-    drawn.append(s("rect", { x: x(before.time) + 0.5, y: 34 - tall, width: Math.max(1, x(point.time) - x(before.time) - 1), height: tall,
-      fill: gained[winner] > 0 ? colourOf(winner) : "var(--line)" }, s("title", {}, `epochs ${before.epoch + 1} to ${point.epoch}`)));
+export function timeline(epochs, events, replicas) {
+  const width = 1180, height = 46, drawn = s("svg", { class: "timeline", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Which replica delivered each epoch, over time" });
+  if (epochs.length < 2) return drawn;
+  const begin = epochs[0][1], end = epochs.at(-1)[1], x = (time) => width * (time - begin) / Math.max(end - begin, 1e-9);
+  epochs.slice(1).forEach(([epoch, time, replica], place) => {
+    const before = x(epochs[place][1]), who = replicas.indexOf(replica);
+    drawn.append(s("rect", { x: before, y: 6, width: Math.max(0.5, Math.min(x(time) - before - 0.8, 24)), height: 28, "data-epoch": epoch, "data-replica": replica || null,
+      fill: who >= 0 ? colourOf(who) : "var(--line)" }, s("title", {}, `epoch ${epoch}${replica ? `, delivered by replica ${replica}` : ""}`)));
   });
   for (const event of events) {
     if (event.time < begin || !/is gone|was replaced|killed/.test(event.words)) continue;
-    drawn.append(s("path", { d: `M${x(event.time)} 46l-5 -9h10z`, fill: "var(--bad)" }, s("title", {}, event.words)));
+    drawn.append(s("path", { class: "loss", d: `M${Math.min(x(event.time), width)} 37l-5 9h10z`, fill: "var(--bad)" }, s("title", {}, event.words)));
   }
   return drawn;
 }

@@ -1,0 +1,143 @@
+"""How old a console's page is, and how soon a command takes effect: of a topology that really runs."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from penstock.console.client import Client
+from penstock.errors import DeliveryError
+from penstock.runtime.state_folder import StateFolder
+
+NAME = "live"
+INTERVAL = 0.5
+TOPOLOGY = f"""\
+topology: {NAME}
+epoch: {{interval: {INTERVAL * 1000:.0f}ms}}
+sources:
+  ticks: {{generator: {{id: sequence}}, rate: 100}}
+sinks:
+  out: {{from: ticks, file: out/rows.jsonl}}
+"""
+_LOOK_SECONDS = 0.01
+_STILL_SECONDS = 4 * INTERVAL
+"""No epoch for so long: it is frozen."""
+_PATIENCE_SECONDS = 60.0
+_COMMANDS = 5
+
+Moments = Sequence[tuple[float, int]]
+"""Times, each with the epoch that was reached then; in order."""
+
+
+@dataclass
+class Reached:
+    """When each epoch of a topology was done, read from its own state many times a second; from `start` to `stop`."""
+
+    state: StateFolder
+    moments: list[tuple[float, int]] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._look_until_over, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def await_epoch(self, beyond: int) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not self.moments or self.moments[-1][1] <= beyond:
+            if time.monotonic() > deadline:
+                raise DeliveryError(f"the topology '{NAME}' has not come beyond epoch {beyond} in "
+                                    f"{_PATIENCE_SECONDS:.0f} s")  # fmt: skip
+            time.sleep(_LOOK_SECONDS)
+
+    def await_stillness(self) -> None:
+        while time.time() - self.moments[-1][0] < _STILL_SECONDS:
+            time.sleep(_LOOK_SECONDS)
+
+    def _look_until_over(self) -> None:
+        while not self._over.wait(_LOOK_SECONDS):
+            epoch = self.state.furthest().committed().epoch
+            if epoch and (not self.moments or epoch > self.moments[-1][1]):
+                self.moments.append((time.time(), epoch))
+
+
+def worst_age(reached: Moments, shown: Moments) -> float:
+    """Seconds for which a page at worst still showed an epoch although the next one was done.
+
+    What is shown stays until something newer is: the age counts until then, not when it came.
+    """
+    worst = 0.0
+    for (_, epoch), (until, _) in pairwise(shown):
+        missed = next((done for done, later in reached if later > epoch), None)
+        if missed is not None:
+            worst = max(worst, until - missed)
+    return worst
+
+
+def shown_on_page(url: str, seconds: float) -> list[tuple[float, int]]:
+    """What a page about the topology is told, as it comes: up to which epoch its figures count."""
+    shown = []
+    until = time.monotonic() + seconds
+    with urllib.request.urlopen(f"{url}/api/stream?topology={NAME}", timeout=_PATIENCE_SECONDS) as stream:
+        for line in stream:
+            if line.startswith(b"data: "):
+                told: dict[str, Any] = json.loads(line.removeprefix(b"data: "))
+                shown.append((time.time(), int(told["counted"])))
+            if time.monotonic() > until:
+                break
+    return shown
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How soon commands take effect, at worst."""
+
+    seconds: float
+    """From a `freeze` until the last epoch was done, and from an `unfreeze` until the next."""
+    epochs: int
+    """How many epochs were still done after a `freeze`: the one in flight is."""
+
+
+def measure_commands(client: Client, reached: Reached) -> Effect:
+    """Freeze and unfreeze the topology some times."""
+    worst = Effect(0.0, 0)
+    for _ in range(_COMMANDS):
+        worst = worse(worst, frozen_after(reached.moments, _given(client, "freeze", reached.await_stillness)))
+        last = reached.moments[-1][1]
+        given = _given(client, "unfreeze", lambda last=last: reached.await_epoch(last))  # type: ignore[misc]
+        worst = worse(worst, Effect(next(when for when, epoch in reached.moments if epoch > last) - given, 0))
+    return worst
+
+
+def frozen_after(reached: Moments, given: float) -> Effect:
+    """What was still done after a freeze that was given then."""
+    later = [when for when, _ in reached if when > given]
+    return Effect(max(later, default=given) - given, len(later))
+
+
+def worse(one: Effect, other: Effect) -> Effect:
+    return Effect(max(one.seconds, other.seconds), max(one.epochs, other.epochs))
+
+
+def _given(client: Client, verb: str, wait: Callable[[], None]) -> float:
+    """When the command was given; returns after its effect."""
+    now = time.time()
+    client.command(NAME, verb)
+    wait()
+    return now
+
+
+def write_topology(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "topology.yaml").write_text(TOPOLOGY)
+    return folder

@@ -1,0 +1,66 @@
+"""A node that runs nothing and tells a console whatever a test wants."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from penstock.console.home import ConsoleHome
+from penstock.console.nodes import Node, Nodes, Task
+from penstock.coordination.opening import open_coordinator
+
+from .running_console import NODE
+
+_LOOK_SECONDS = 0.05
+
+
+class MadeUpNode:
+    """Answers every task with what `answers` has for its verb, and keeps what it was told to do."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self.answers: dict[str, list[dict[str, Any]]] = {}
+        self.done: list[Task] = []
+
+    def tell(self, topology: str, epoch: int, **more: Any) -> None:
+        seen = {"how": "running", "why": "", "epoch": epoch, "at": time.time(), "digest": "", "replicas": [],
+                "safety": "", "progress": None, "busy": False, **more}  # fmt: skip
+        self._nodes.tell(NODE, topology, seen)
+
+    def work_until(self, over: threading.Event) -> None:
+        while not over.wait(_LOOK_SECONDS):
+            for task in self._nodes.tasks(NODE):
+                self.done.append(task)
+                lines = [json.dumps(row) for row in self.answers.get(task.verb, ())]
+                self._nodes.finish(task, True, "\n".join(lines))
+
+
+@contextmanager
+def made_up_node(home: Path) -> Iterator[MadeUpNode]:
+    coordinator = open_coordinator(ConsoleHome(home).coordinator)
+    nodes, over = Nodes(coordinator), threading.Event()
+    nodes.join(Node(NODE, "made-up", 1, "0"))
+    node = MadeUpNode(nodes)
+    working = threading.Thread(target=node.work_until, args=(over,))
+    working.start()
+    try:
+        yield node
+    finally:
+        over.set()
+        working.join()
+        coordinator.close()
+
+
+def replica(name: str, phase: str = "safe", **more: Any) -> dict[str, Any]:
+    return {"name": name, "cell": "local", "phase": phase, "epoch": 5, "behind": 0, "first": 2, "why": "",
+            "process": 100 + int(name), "host": "node-b", **more}  # fmt: skip
+
+
+def progress(epoch: int, tuples: Mapping[str, int | None], delivered: Mapping[str, int], **more: Any) -> dict[str, Any]:
+    return {"epoch": epoch, "lag": 0, "seconds": 1.0, "epoch_ms": 50.0, "tuples": tuples, "delivered": delivered,
+            "malformed": {}, "failed": {}, "retried": 0, "lost": 0, "late": 0, "waiting": None, **more}  # fmt: skip
