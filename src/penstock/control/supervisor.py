@@ -174,7 +174,7 @@ class Supervisor:
         settle(home)
         anew = fresh or home.furthest().committed().ended
         if anew:
-            home.clear()
+            home.clear(coordinator=False)
         restored = home.to_restore()
         if anew or home.restored.exists():
             # What replicas have is of another history.
@@ -194,7 +194,7 @@ class Supervisor:
         home = self._place.home
         settle(home)
         if fresh:
-            home.clear()
+            home.clear(coordinator=False)
             home.forget_replicas()
         own = version_of(self.topology)
         with alone(coordinator):

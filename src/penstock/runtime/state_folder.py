@@ -154,12 +154,13 @@ class StateFolder:
         temporary.write_text(text)
         temporary.replace(self.path / name)
 
-    def clear(self) -> None:
-        """Forget everything but the logs, the replicas and the named snapshots."""
+    def clear(self, coordinator: bool = True) -> None:
+        """Forget everything but the logs, the replicas and the named snapshots; and but for the coordinator's file,
+        where that is in use already."""
         for name in ("checkpoint", "malformed", "failures", "rounds", "recent", "prepared", "ready", "discarded"):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        forgotten = ("committed", ".committed", "shape", "restored")
-        for pattern in ("coordinator.sqlite*", *forgotten, "stop-*", "rescale-*", "coordinator-away-*"):
+        forgotten = ["committed", ".committed", "shape", "restored", *(["coordinator.sqlite*"] if coordinator else [])]
+        for pattern in (*forgotten, "stop-*", "rescale-*", "coordinator-away-*"):
             for file in self.path.glob(pattern):
                 file.unlink()
 

@@ -15,9 +15,10 @@ import pytest
 from penstock import Topology
 from penstock.control.supervisor import Supervisor
 from penstock.replication.lifecycle import Phase
-from penstock.replication.replica import ReplicaPlace
+from penstock.replication.replica import ReplicaPlace, opened_roster
+from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView, views_of
-from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.state_folder import Committed, StateFolder
 
 from ...waiting import wait_until
 
@@ -107,6 +108,21 @@ def process_of(watched: Watched, name: str) -> int:
 def seen_from_outside(watched: Watched) -> list[ReplicaView]:
     roster = watched._supervisor._roster
     return views_of(roster.members(), roster.told())
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_topology_that_has_ended_or_is_to_begin_anew_does(tmp_path: Path, fresh: bool) -> None:
+    made = Topology("pair", replicas=2, cells=("any",)).source("words", rows=[], schema="word string")
+    topology = made.sink("out", file="out.jsonl").with_folder(tmp_path)
+    place = ReplicaPlace(StateFolder(tmp_path / "state"))
+    for _ in range(2):
+        supervisor = Supervisor(topology, place, ["true"])
+        assert supervisor.start(fresh) == 0
+        # Its coordinator, a file among what is cleared, is that of the replicas, too.
+        with opened_roster(place.coordinator(topology, None)) as roster:
+            assert roster.version() == version_of(topology)
+        supervisor._resources.close()
+        place.home.record(Committed(epoch=7, ended=True))
 
 
 def test_a_replica_that_is_killed_is_replaced_once(watched: Watched) -> None:
