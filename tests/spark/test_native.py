@@ -79,3 +79,41 @@ def test_a_custom_operator_is_exactly_one_python_node(project: Any) -> None:
     stream = visits().filter("page > 1").custom("own:same", emits="user string, page int").select("user")
     plan = project.plan(stream.sink("out", memory=True).with_folder(project.folder))
     assert python_nodes(plan) == [*STAGING, "MapInArrow"]
+
+
+@pytest.mark.parametrize(("emits", "options", "nodes"), [
+    ("user string, page int", {"file": "out.jsonl"}, 1),
+    ("page int", {"file": "out.csv"}, 1),
+    ("user string, page int", {"memory": True}, 1),
+    # Spark has its own way to write these.
+    ("user string, page int", {"file": "out.csv"}, 2),
+    ("page double", {"file": "out.jsonl"}, 2),
+])
+def test_code_and_the_only_sink_behind_it_are_one_python_node(
+    emits: str, options: dict[str, Any], nodes: int, project: Any
+) -> None:
+    project.write("own.py", "def same(tup):\n    return tup\n")
+    topology = visits().custom("own:same", emits=emits).sink("out", **options).with_folder(project.folder)
+    assert python_nodes(project.plan(topology)) == ["MapInArrow"] * nodes
+
+
+TEXTS = r"""
+    TEXTS = ["plain", "", None, 'say "hi"', "back\\slash", "two\nlines", "tab\tand \x01", "ümläut €", "\x7f/"]
+
+    def words(tup):
+        for place, text in enumerate(TEXTS):
+            yield None if place == 3 else tup.id, text, None if place == 5 else place % 2 == 0
+    """
+
+
+def test_what_code_gives_to_a_sink_is_written_as_spark_writes_it(project: Any) -> None:
+    project.write("own.py", TEXTS)
+    given = Topology("texts").source("n", generator={"id": "sequence"}, count=3)
+    words = given.custom("own:words", emits="id bigint, text string, even boolean")
+    project.run(words.sink("out", file="direct.jsonl").with_folder(project.folder), fresh=True)
+    project.run(words.select("*").filter("id is null or id >= 0").sink("out", file="spark.jsonl")
+                .with_folder(project.folder), fresh=True)  # fmt: skip
+    direct, through_spark = (sorted((project.folder / name).read_text().splitlines())
+                             for name in ("direct.jsonl", "spark.jsonl"))  # fmt: skip
+    assert len(direct) == 27
+    assert [line.lower() for line in direct] == [line.lower() for line in through_spark]

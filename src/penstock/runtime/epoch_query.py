@@ -14,9 +14,12 @@ from penstock.plan.graph import Plan, Share
 from penstock.plan.output_mode import APPEND, output_mode
 from penstock.plan.pruning import columns_read
 from penstock.plan.small_epochs import output_is_bounded, sources_to_read_ahead
+from penstock.plan.tail import code_before_sink
 from penstock.runtime.run_settings import RunSettings
 from penstock.runtime.state_folder import StateFolder
+from penstock.spark.arrow_lines import can_encode
 from penstock.spark.arrow_stage import BYTES_IN_BATCH, limit_batches, map_batches
+from penstock.spark.code_to_sink import CodeToSink
 from penstock.spark.epoch_job import RunEpoch, run_small_here, run_staged
 from penstock.spark.epoch_source import SMALL_EPOCH_TUPLES, ReadSettings
 from penstock.spark.lowering import Lowering, lower_plan
@@ -46,15 +49,30 @@ class EpochQuery:
         number = len(self.sinks)
         if output_is_bounded(self.plan):
             run_epoch = run_small_here(spark, self._staging(), number, SMALL_EPOCH_TUPLES, self.state.path)
-            return self._tagged(spark, run), run_epoch
+            return self._lowered(spark, run)[1], run_epoch
         return self.staged(spark, run), run_staged(number)
 
     def staged(self, spark: SparkSession, run: str) -> DataFrame:
         """What every task has staged for the sinks."""
-        return map_batches(self._tagged(spark, run), self._staging(), STAGED_SCHEMA)
+        lowering, rows = self._lowered(spark, run)
+        return self._code_to_sink(lowering) or map_batches(rows, self._staging(), STAGED_SCHEMA)
 
-    def _tagged(self, spark: SparkSession, run: str) -> DataFrame:
-        """The rows of all sinks, each with its sink's number."""
+    def _code_to_sink(self, lowering: Lowering) -> DataFrame | None:
+        """The same where custom code and the only sink are one stage; None where they are not.
+
+        Replicas compare what lies between.
+        """
+        code = code_before_sink(self.plan)
+        if code is None or lowering.digests or code.name not in lowering.code:
+            return None
+        (_, schema), (sink,) = code.emits[0], self.sinks.values()
+        if not can_encode(schema, sink.encoding):
+            return None
+        given, stage = lowering.code[code.name]
+        return map_batches(given, CodeToSink(stage, self._staging(), schema.names), STAGED_SCHEMA)
+
+    def _lowered(self, spark: SparkSession, run: str) -> tuple[Lowering, DataFrame]:
+        """How the plan was lowered, and the rows of all sinks, each with its sink's number."""
         read = ReadSettings(
             topology=self.topology.name,
             folder=str(self.topology.folder.absolute()),
@@ -82,7 +100,7 @@ class EpochQuery:
         rows = lower_plan(lowering)
         if BYTES_IN_BATCH not in self.settings.spark:
             limit_batches(spark, lowering.narrow)
-        return rows
+        return lowering, rows
 
     def _columns_to_read(self) -> dict[str, list[str]]:
         """The columns of each source of which not all are read; at least one, to count tuples by."""

@@ -14,7 +14,7 @@ from penstock.epochs.record import SEQUENCE_BITS
 from penstock.errors import TopologyError
 from penstock.plan.counting import counts_needed
 from penstock.plan.graph import Acker, Apply, Exchange, Gather, Merge, Plan, Port, Read, Share, Step, Write
-from penstock.spark.arrow_stage import is_narrow, map_batches
+from penstock.spark.arrow_stage import Stage, is_narrow, map_batches
 from penstock.spark.carried_time import CarriedTime
 from penstock.spark.count_windows import lower_count_window
 from penstock.spark.custom import INSTANCE, PORT, CustomStage
@@ -72,6 +72,8 @@ class Lowering:
     digests: bool = False
     """Whether replicas compare what custom operators give and what sinks receive."""
     frames: dict[str, DataFrame] = field(default_factory=dict)
+    code: dict[str, tuple[DataFrame, Stage]] = field(default_factory=dict)
+    """By operator, custom code without a key: what it is given, and what runs it."""
     narrow: bool = True
     """Whether all rows that go to Python are; see `arrow_stage.limit_batches`."""
 
@@ -340,7 +342,9 @@ def _(operator: Custom, frame: DataFrame, lowering: Lowering) -> DataFrame:
     inner = stage if ports is None else ported_stage(stage, ports)
     columns_carried = tuple(name for name in CARRIED if name in frame.columns)
     carried = CarriedTime(inner, columns_carried) if columns_carried else inner
-    return map_batches(frame.withColumn(INSTANCE, F.spark_partition_id()), carried, output)
+    given = frame.withColumn(INSTANCE, F.spark_partition_id())
+    lowering.code[operator.name] = given, carried
+    return map_batches(given, carried, output)
 
 
 def _hidden(lowering: Lowering) -> str:

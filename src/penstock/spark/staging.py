@@ -91,7 +91,10 @@ class StagingStage:
         return _unpack(self)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        staged = self.stage(batches)
+        return self.told(self.stage(batches))
+
+    def told(self, staged: list[tuple[int, Staged]]) -> Iterator[pa.RecordBatch]:
+        """What was staged, as a row for each sink that got any."""
         if staged:
             yield pa.RecordBatch.from_pydict(
                 {
@@ -105,11 +108,7 @@ class StagingStage:
     def stage(self, batches: Iterator[pa.RecordBatch]) -> list[tuple[int, Staged]]:
         """Hand the rows to their sinks; by the sink's number, what each has staged."""
         if len(self.sinks) == 1:
-            filled = (self._rows(0, batch) for batch in batches if batch.num_rows)
-            first = next(filled, None)
-            if first is None:
-                return []
-            return [(0, _guarded(self.sinks[0], itertools.chain([first], filled)))]
+            return self.stage_for_one(self._rows(0, batch) for batch in batches if batch.num_rows)
         lanes: dict[int, _Lane] = {}
         for batch in batches:
             for number in pc.unique(batch.column(SINK)).to_pylist():
@@ -118,6 +117,11 @@ class StagingStage:
                     lanes[number] = _Lane(self.sinks[number])
                 lanes[number].put(self._rows(number, chosen))
         return [(number, lane.finish()) for number, lane in sorted(lanes.items())]
+
+    def stage_for_one(self, filled: Iterator[pa.RecordBatch]) -> list[tuple[int, Staged]]:
+        """Hand rows to the only sink, as it takes them; no batch is empty."""
+        first = next(filled, None)
+        return [] if first is None else [(0, _guarded(self.sinks[0], itertools.chain([first], filled)))]
 
     def _rows(self, number: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.sinks[number].encoding != "columns":
