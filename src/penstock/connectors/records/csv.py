@@ -126,7 +126,8 @@ def _well_quoted(delimiter: bytes) -> re.Pattern[bytes]:
     separator = re.escape(delimiter)
     rest = rb"[^" + separator + rb"]*+"
     field = rb'(?:"[^"]*+(?:""[^"]*+)*+"' + rest + rb'|(?!")' + rest + rb")"
-    return re.compile(field + rb"(?:" + separator + field + rb")*+", re.DOTALL)
+    # Not `*+`: in Python 3.11.2, which Debian has, a group that fails in its middle leaves what it passed as matched.
+    return re.compile(field + rb"(?:" + separator + field + rb")*", re.DOTALL)
 
 
 def _shown(value: str) -> str:
