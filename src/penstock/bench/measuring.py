@@ -44,7 +44,7 @@ class Thoroughness:
 
     @classmethod
     def quick(cls) -> Thoroughness:
-        return cls(2, _QUICK_SHARE, Pace(runs=2, seconds=6.0, warm_up=6.0))
+        return cls(2, _QUICK_SHARE, Pace(runs=1, seconds=8.0, warm_up=6.0))
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,8 @@ def chain(size: Size, folder: Path) -> Topology:
             stream = stream.select("id", "payload", "hash(payload, mark) as mark")
         else:
             stream = stream.filter(f"substr(payload, {1 + _PIECE * (number // 2)}, {_PIECE}) <> 'none'")
-    return stream.select("id", "mark").sink("out", file=str(folder / "out.csv")).with_folder(folder)
+    ended = stream.select("id", "hash(payload, mark) as mark")
+    return ended.sink("out", file=str(folder / "out.csv")).with_folder(folder)
 
 
 def measure_sizes(

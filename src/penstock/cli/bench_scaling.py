@@ -60,7 +60,7 @@ def scaling(
                 if as_json:
                     sys.stdout.write(json.dumps({**asdict(size), "seconds": seconds}) + "\n")
                     sys.stdout.flush()
-                if markdown is not None and len(found[size]) == len(found[sizes[-1]]):
+                if markdown is not None and size == list(found)[-1]:
                     write_section(markdown, SECTION, _as_markdown(found))
         finally:
             spark.stop()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
 from penstock.control.script import ScriptRun, held_operators, last_given
-from penstock.control.script_progress import ScriptProgress
+from penstock.control.script_progress import Note, ScriptProgress
 from penstock.control.script_target import RunningTarget
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
@@ -18,6 +19,8 @@ from penstock.errors import CoordinationError
 from penstock.topology.model import Topology
 
 _LOOK_SECONDS = 0.1
+_PATIENCE_SECONDS = 180.0
+"""So long all replicas are waited for; then the commands are given to those that are there."""
 
 
 class Scripted:
@@ -75,36 +78,42 @@ class Scripted:
 
     def _run(self) -> None:
         # In this thread: a connection belongs to the one that opened it.
-        with self._opened() as (progress, target, orders):
+        while True:
             try:
-                if self._is_mine(progress, target, orders):
-                    self._carry_out(progress, target, orders)
-            finally:
-                self._release(orders)
+                with self._opened() as (progress, target, orders):
+                    note = self._when_mine(progress, target, orders)
+                    if note is not None:
+                        self._carry_out(note, progress, target, orders)
+                    self._release(orders)
+                return
+            except CoordinationError:
+                # Away for a while: it goes on with the next command, and the end is held as long.
+                if self._over.wait(_LOOK_SECONDS):
+                    return
 
-    def _is_mine(self, progress: ScriptProgress, target: RunningTarget, orders: Orders) -> bool:
-        """Whether it is this process that carries the commands out: at once, when another has died, or never."""
+    def _when_mine(self, progress: ScriptProgress, target: RunningTarget, orders: Orders) -> Note | None:
+        """From where this process carries the commands out: at once, or when another has died; None: it does not."""
+        began = time.monotonic()
         while not self._over.is_set():
             # The coordinator may be away for a while.
             with suppress(CoordinationError):
                 note = progress.note()
                 target.crash_here()
                 if note is not None and note.done:
-                    return False
+                    return None
                 if note is not None and note.next > last_given(self._topology.commands):
                     orders.release_end(self._mine)
                 # Who is not there yet could be neither crashed nor asked.
-                if target.is_up() and progress.take():
-                    return True
+                if target.is_up(time.monotonic() - began < _PATIENCE_SECONDS) and progress.take():
+                    return progress.begin()
             self._over.wait(_LOOK_SECONDS)
         with suppress(CoordinationError):
             # To say what is left out.
-            return progress.take()
-        return False
+            return progress.begin() if progress.take() else None
+        return None
 
-    def _carry_out(self, progress: ScriptProgress, target: RunningTarget, orders: Orders) -> None:
+    def _carry_out(self, note: Note, progress: ScriptProgress, target: RunningTarget, orders: Orders) -> None:
         commands = self._topology.commands
-        note = progress.begin()
         if note.done:
             return
         for command in commands[: note.next]:
@@ -113,10 +122,20 @@ class Scripted:
         if note.next:
             self._say(f"% {note.next} of {len(commands)} commands were begun before, and are not repeated")
         given = partial(self._release, orders)
-        ScriptRun(commands, target, self._say, self._over.is_set, advance=progress.advance, when_given=given).run(
-            note.next)  # fmt: skip
+        advance = partial(self._advance, progress)
+        run = ScriptRun(commands, target, self._say, self._over.is_set, advance=advance, when_given=given)
+        run.run(note.next)
         if not self._over.is_set():
             progress.advance(len(commands), done=True)
+
+    def _advance(self, progress: ScriptProgress, number: int) -> bool:
+        """A command that nobody could be told of is not left out: it waits until the coordinator is there."""
+        while not self._over.is_set():
+            try:
+                return progress.advance(number)
+            except CoordinationError:
+                self._over.wait(_LOOK_SECONDS)
+        return False
 
     def _release(self, orders: Orders) -> None:
         """Let the run end; tried until the coordinator has heard of it, for otherwise it would never end."""

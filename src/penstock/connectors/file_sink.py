@@ -240,7 +240,7 @@ class FileSink(SinkConnector):
         done = self.last_epoch()
         for agreed in self._agreed.glob("*"):
             # Whoever did the epoch was killed before this was removed.
-            if int(agreed.name) <= done:
+            if agreed.name.isdigit() and int(agreed.name) <= done:
                 agreed.unlink(missing_ok=True)
 
     def _refuse_foreign_data(self) -> None:

@@ -90,7 +90,8 @@ class ScriptRun:
             waits = command.verb == "Wait"
             try:
                 if not waits and not self._advance(number + 1):
-                    self._log("% not done: another process goes on with the script")
+                    why = "the topology has ended" if self._is_over() else "another process goes on with the script"
+                    self._log(f"% not done: {why}")
                     return
                 self._carry_out(command)
                 if waits and not self._is_over():

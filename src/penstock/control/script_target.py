@@ -9,7 +9,7 @@ from penstock.control.running import kill_process
 from penstock.coordination.base import Coordinator
 from penstock.epochs.orders import FIRST, SCRIPT, Orders
 from penstock.errors import CoordinationError
-from penstock.replication.roster import Roster
+from penstock.replication.roster import PARKED, Roster
 from penstock.replication.views import safety_of, views_of
 from penstock.topology.model import Topology
 
@@ -34,9 +34,14 @@ class RunningTarget:
     def _names(self) -> list[str]:
         return [str(number) for number in range(1, self._topology.replicas + 1)]
 
-    def is_up(self) -> bool:
-        """Whether all replicas are there, where there are several."""
-        return self._topology.replicas < 2 or set(self._names) <= set(self._roster.members())
+    def is_up(self, patient: bool = True) -> bool:
+        """Whether all replicas are there, where there are several, but for those that are parked; to one that is not
+        `patient` any more, whether any is."""
+        if self._topology.replicas < 2:
+            return True
+        members = set(self._roster.members())
+        parked = {name for name, told in self._roster.told().items() if told.how == PARKED}
+        return bool(members) if not patient else set(self._names) <= members | parked
 
     def hold(self, operators: Sequence[str]) -> None:
         for operator in operators:

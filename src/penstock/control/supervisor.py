@@ -334,8 +334,8 @@ class Supervisor:
             if told.epoch > sight.epoch:
                 sight = replace(sight, epoch=told.epoch, took=told.took, moved=now)
             thawed = sight.frozen and told.how != FROZEN
-            sight = replace(sight, ended=told.how == ENDED, frozen=told.how == FROZEN, caught_up=told.caught_up,
-                            cold=told.cold, moved=now if thawed else sight.moved)
+            sight = replace(sight, running=True, ended=told.how == ENDED, frozen=told.how == FROZEN,
+                            caught_up=told.caught_up, cold=told.cold, moved=now if thawed else sight.moved)
         if sight.alive and not alive and not sight.ended:
             sight = self._fallen(slot, sight)
         slot.sight = replace(sight, alive=alive)
@@ -361,7 +361,7 @@ class Supervisor:
         failures = sight.failures + 1
         if failures >= _FAILURES_OF_A_SICK_CELL and not parked:
             self._sick[slot.cell] = self._clock()
-        return replace(sight, failures=failures, parked=parked, seen=False, registered=False, epoch=0)
+        return replace(sight, failures=failures, parked=parked, seen=False, registered=False, running=False, epoch=0)
 
     def _how(self, code: int | None) -> str:
         if code is not None and code < 0:

@@ -49,6 +49,8 @@ class Sight:
     """Since its start it has given a sign of life."""
     registered: bool = False
     """It gives signs of life now."""
+    running: bool = False
+    """Since its start it has said how far it is: it waits for epochs, or works on one."""
     ended: bool = False
     """It has come to the end of the input."""
     parked: bool = False
@@ -123,7 +125,9 @@ def decide(sight: Sight, head: Head, now: float) -> Action:
     if sight.frozen:
         return Action.NOTHING
     if not sight.epoch:
-        return Action.KILL if now - sight.started > START_PATIENCE_SECONDS else Action.NOTHING
+        # Where no epoch was done since it started, there may be none to do.
+        waits = sight.running and not (head.epoch and head.moved > sight.started)
+        return Action.KILL if not waits and now - sight.started > START_PATIENCE_SECONDS else Action.NOTHING
     return Action.KILL if _is_stuck(sight, head, now) else Action.NOTHING
 
 

@@ -18,7 +18,7 @@ from penstock.plan.tail import code_before_sink
 from penstock.runtime.run_settings import RunSettings
 from penstock.runtime.state_folder import StateFolder
 from penstock.spark.arrow_lines import can_encode
-from penstock.spark.arrow_stage import BYTES_IN_BATCH, limit_batches, map_batches
+from penstock.spark.arrow_stage import BYTES_IN_BATCH, ROWS_IN_BATCH, limit_batches, map_batches
 from penstock.spark.code_to_sink import CodeToSink
 from penstock.spark.epoch_job import RunEpoch, run_small_here, run_staged
 from penstock.spark.epoch_source import SMALL_EPOCH_TUPLES, ReadSettings
@@ -98,7 +98,7 @@ class EpochQuery:
         digests = self.settings.replica is not None
         lowering = Lowering(spark, self.plan, read, self.sinks, self.settings.metrics, digests)
         rows = lower_plan(lowering)
-        if BYTES_IN_BATCH not in self.settings.spark:
+        if not {BYTES_IN_BATCH, ROWS_IN_BATCH} & self.settings.spark.keys():
             limit_batches(spark, lowering.narrow)
         return lowering, rows
 

@@ -1,4 +1,4 @@
-"""Rows of an Arrow batch as lines of text, as `line_encoding` has Spark make them: for rows that are in Python already."""
+"""Rows of an Arrow batch as lines of text, as `line_encoding` has Spark make them: for rows that Python has already."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from pyspark.util import PythonEvalType
 from penstock.spark.worker_process import settle_in
 
 BYTES_IN_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
+ROWS_IN_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _NO_LIMIT = 2**31 - 1
 _LIMIT = 64 << 20
 _MOST_COLUMNS = 32

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from penstock.plan.pruning import asked_by_window
 from penstock.spark.aggregations import computed
+from penstock.spark.arrow_stage import is_narrow
 from penstock.spark.counted_tuples import FIRST, PLACE, CountingStage
 from penstock.spark.keyed_stage import key_columns, transformed_with_state
 from penstock.spark.numbering import CARRIED, HIDDEN, MARK, SEQUENCE, TIME
@@ -51,6 +52,7 @@ def lower_count_window(operator: Window, frame: DataFrame, lowering: Lowering) -
     kept = [field for field in ordered.schema.fields if field.name not in carried]
     added = [f"{FIRST} bigint", f"{PLACE} bigint", *(f"{name} {_TYPES[name]}" for name in carried)]
     schema = ", ".join([*(f"`{field.name}` {field.dataType.simpleString()}" for field in kept), *added])
+    lowering.narrow &= is_narrow(ordered.schema)
     tuples = transformed_with_state(ordered, stage, stage.key, schema, stage.state)
     whole = Partition.partitionBy(*(F.col(f"`{key}`") for key in keys), FIRST)
     aggregates = aggregates_of(operator, columns)

@@ -181,7 +181,7 @@ class _Runner:
         # As many tuples are done as there are rows before the present one.
         self._context.seeded_by(lambda: self._sequence(min(self._row(), batch.num_rows - 1)))
         try:
-            with watch(self._operator.timeout, lambda: (self._row(), self._done)):
+            with watch(self._operator.timeout, lambda: self._row()):
                 if hasattr(self._code, "process"):
                     output = self._run_bolt(batch)
                 elif takes_batches(self._code):
@@ -208,29 +208,19 @@ class _Runner:
         function = self._bound(self._code)
         returned: list[Any] = []
         rows = rows_of(batch, self._stage.columns)
+        # Its length is the row: nothing else has to be counted for each tuple.
         self._row = returned.__len__
+        # Entered anew after each tuple that fails: what is done for every tuple is as little as can be.
         while len(returned) < batch.num_rows:
             try:
-                # No line of ours runs between two tuples. A list that is extended holds at any time what there was so
-                # far, so its length is the row; and it goes on from there after a tuple that fails.
-                returned.extend(map(function, rows))
+                for tup in rows:
+                    each = function(tup)
+                    # A list may be used again for the next tuple, and a generator does its work only now.
+                    returned.append(each if type(each) is tuple else list(many(each)))
             except BaseException as error:
                 row = len(returned)
                 returned.append(self._after_row(error, batch, row, function))
-        self._row = lambda: self._done
-        if set(map(type, returned)) != {tuple}:
-            for row, each in enumerate(returned):
-                self._done = row
-                if type(each) not in (tuple, list):
-                    returned[row] = self._taken(each, batch, row, function)
         return returned
-
-    def _taken(self, each: Any, batch: pa.RecordBatch, row: int, function: Callable[[Any], Any]) -> list[Any]:
-        """All tuples that came for one row. A generator does its work only now, and may fail at it."""
-        try:
-            return list(many(each))
-        except BaseException as error:
-            return self._after_row(error, batch, row, function)
 
     def _after_row(
         self, error: BaseException, batch: pa.RecordBatch, row: int, function: Callable[[Any], Any]

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from penstock.connectors.arrow_types import arrow_type
+from penstock.spark.arrow_stage import is_narrow
 from penstock.spark.key_columns import KeyColumns, Run
 from penstock.spark.keyed_stage import key_columns, transformed_with_state
 from penstock.spark.keyed_state import KEYS_AT_ONCE
@@ -41,6 +42,7 @@ def held_back(operator: Window, rows: DataFrame, lowering: Lowering) -> DataFram
     name = f"operator '{operator.name}'{place}"
     stage = HoldingStage(name, operator.every, key, columns, lowering.settings.state)
     schema = ", ".join(f"`{name}` {written}" for name, written in types.items())
+    lowering.narrow &= is_narrow(rows.schema)
     return transformed_with_state(rows, stage, key, schema, stage.state)
 
 

@@ -41,7 +41,7 @@ from penstock.spark.late_watermark import late_watermark_of_newest
 from penstock.spark.malformed import MalformedLedger
 from penstock.spark.numbering import SEQUENCE, Picks, numbered, picked, slices_to_replay, timed, without
 from penstock.spark.rounds import Rounds
-from penstock.spark.rows_made import numbers_of_rows
+from penstock.spark.rows_made import numbers_of_picks, numbers_of_rows
 from penstock.spark.signals import Signals
 from penstock.spark.table_versions import TableVersions
 from penstock.spark.worker_process import settle_in
@@ -380,7 +380,10 @@ class EpochReader(_SimpleStreamReaderWrapper):
         settle_in()
         reach(Moment.DURING_TASK, partition.epoch)
         if self._settings.made_natively(self._source) is not None:
-            yield self._hidden(numbers_of_rows(partition.part, self._base(partition)), partition)
+            # Replays may come from a sibling of another version.
+            numbers = (numbers_of_rows(partition.part, self._base(partition)) if partition.picks is None
+                       else numbers_of_picks(partition.part, partition.picks))  # fmt: skip
+            yield self._hidden(numbers, partition)
             return
         state = Path(self._settings.state)
         ledger = MalformedLedger(state, self._source)

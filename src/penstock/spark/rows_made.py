@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.connectors.base import ROW, Slice
-from penstock.spark.numbering import CARRIED, SEQUENCE
+from penstock.spark.numbering import CARRIED, SEQUENCE, Picks
 
 _FIRST, _LAST, _AHEAD = "__first", "__last", "__ahead"
 NUMBERS = f"{_FIRST} bigint, {_LAST} bigint, {_AHEAD} bigint"
@@ -18,6 +18,14 @@ NUMBERS = f"{_FIRST} bigint, {_LAST} bigint, {_AHEAD} bigint"
 
 _ROWS_AT_ONCE = 65_536
 """Spark makes an array of the numbers before it takes it apart."""
+
+
+def numbers_of_picks(part: Slice, picks: Picks) -> pa.RecordBatch:
+    """Those rows of a slice that are replayed, each with its own sequence."""
+    first = part.detail["begin"] - part.first
+    rows = np.array([first + at for at in sorted(picks)], dtype=np.int64)
+    ahead = np.array([picks[at] for at in sorted(picks)], dtype=np.int64) - rows
+    return pa.RecordBatch.from_arrays([pa.array(each) for each in (rows, rows, ahead)], [_FIRST, _LAST, _AHEAD])
 
 
 def numbers_of_rows(part: Slice, sequence: int) -> pa.RecordBatch:
@@ -32,6 +40,8 @@ def numbers_of_rows(part: Slice, sequence: int) -> pa.RecordBatch:
 def tuples_of(numbers: DataFrame, columns: Mapping[str, str]) -> DataFrame:
     """The tuples that rows of `NUMBERS` stand for; `columns` says in SQL how each is made of `ROW`."""
     carried = [name for name in CARRIED if name in numbers.columns]
-    rows = numbers.select(F.explode(F.sequence(_FIRST, _LAST)).alias(ROW), _AHEAD, *carried)
+    # Outer, though no array is empty: columns that are read may be null as far as Spark knows, and so must these. A
+    # stored key that may not would be refused when the source has to be read one day.
+    rows = numbers.select(F.explode_outer(F.sequence(_FIRST, _LAST)).alias(ROW), _AHEAD, *carried)
     made = (f"{of_row} as `{name}`" for name, of_row in columns.items())
     return rows.selectExpr(*made, f"{ROW} + {_AHEAD} as {SEQUENCE}", *carried)

@@ -45,8 +45,7 @@ def test_a_job_is_told_to_a_worker_as_it_is() -> None:
         assert Job.from_json(job.as_json()) == job
 
 
-def test_quick_paced_runs_are_more_than_one_and_take_less_than_half_of_three_minutes() -> None:
+def test_quick_paced_runs_take_less_than_half_of_three_minutes() -> None:
     pace = Thoroughness.quick().pace
     quick = [each for each in WORKLOADS if each.quick]
-    assert pace.runs > 1
     assert len(quick) * (pace.warm_up + pace.runs * pace.seconds) < 90

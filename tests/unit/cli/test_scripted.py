@@ -15,7 +15,7 @@ from penstock.control.script_target import RunningTarget
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.orders import Orders
-from penstock.replication.roster import Member, Roster
+from penstock.replication.roster import PARKED, Member, Roster, Told
 from penstock.topology.model import Command, Topology
 
 from ...waiting import wait_until
@@ -140,3 +140,14 @@ def test_a_replica_of_another_machine_is_crashed_there(monkeypatch: pytest.Monke
     monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
     there.crash_here()
     assert killed == [77]
+
+
+def test_a_replica_that_is_parked_is_not_waited_for() -> None:
+    coordinator = MemoryCoordinator()
+    roster = Roster(coordinator)
+    target = RunningTarget(Topology("t", replicas=2), coordinator)
+    roster.join(Member("1", "local", "here", 1, "run"))
+    assert not target.is_up()
+    assert target.is_up(patient=False)
+    roster.tell("2", Told("run", how=PARKED, why="its file is wrong"))
+    assert target.is_up()

@@ -61,6 +61,16 @@ def test_one_that_is_only_starting_has_not_lost_its_lease() -> None:
     assert decide(starting, HEAD, starting.started + START_PATIENCE_SECONDS + 1) is Action.KILL
 
 
+def test_one_that_has_nothing_to_do_is_left_alone_until_others_have() -> None:
+    waiting = Sight(alive=True, seen=True, registered=True, running=True, started=NOW)
+    later = NOW + 10 * START_PATIENCE_SECONDS
+    assert decide(waiting, Head(), later) is Action.NOTHING
+    assert decide(waiting, Head(epoch=7, moved=NOW - 1), later) is Action.NOTHING
+    assert decide(waiting, Head(epoch=8, moved=NOW + 1), later) is Action.KILL
+    # One that has never said anything hangs.
+    assert decide(replace(waiting, running=False), Head(), later) is Action.KILL
+
+
 def test_one_that_is_stuck_while_its_siblings_go_on_is_killed() -> None:
     stuck = replace(HEALTHY, moved=NOW - STALL_SECONDS - 1)
     assert decide(stuck, HEAD, NOW) is Action.KILL

@@ -87,6 +87,16 @@ def rolls_later(tup, context):
 def mixed(tup):
     return [None, (tup.n, "one"), [(tup.n, "a"), (tup.n, "b")], {"n": tup.n, "what": "named"}][tup.n % 4]
 
+SAME = []
+
+def same_list(tup):
+    SAME.clear()
+    SAME.append((tup.n, "ok"))
+    return SAME
+
+def runs_out(tup):
+    return tup.n, next(iter([] if tup.n % 10 == 3 else ["ok"]))
+
 def third_time(tup):
     CALLS.append(tup.n)
     if tup.n == 3 and CALLS.count(3) < 3:
@@ -120,6 +130,7 @@ GOOD = [number for number in range(20) if number % 10 != 3]
     ("raises", "KeyError: 3"),
     ("fails", "not today"),
     ("exits", "sys.exit(4)"),
+    ("runs_out", "StopIteration"),
     ("half_a_list", "ValueError: in the middle"),
     ("wrong_type", "emitted ('three', 'ok'), but column 'n' is bigint and 'three' is str"),
     ("wrong_shape", "emitted (3,), which does not fit: 1 values for 2 columns (n, what)"),
@@ -141,6 +152,10 @@ def test_random_numbers_belong_to_the_tuple_and_not_to_its_place_in_a_batch(run:
     drawn = [row["what"] for row in rows]
     assert len(set(drawn)) == 4
     assert [row["what"] for row in run(name, "fail", count=2)[0]] == drawn[:2]
+
+
+def test_a_list_that_is_used_again_is_what_it_was_for_each_tuple(run: Any) -> None:
+    assert [row["n"] for row in run("same_list", "fail", count=3)[0]] == [0, 1, 2]
 
 
 def test_a_function_may_give_none_one_or_many_for_each_tuple(run: Any) -> None:
