@@ -174,7 +174,9 @@ class NodeSupervisor:
             with contextlib.suppress(CoordinationError):
                 roster = self._roster(wanted, tended)
                 members, told = roster.members(), roster.told()
-                views = views_of(members, told)
+                # A new version may have other values while replicas of the last one still run.
+                sets = (*wanted.sets, *there.begun.sets)
+                views = [replace(view, why=masked(view.why, sets)) for view in views_of(members, told)]
                 differing = roster.divergence() if len(views) > 1 else None
                 seen |= {"replicas": [asdict(view) for view in views], "safety": safety_of(views) if views else "",
                          "divergence": "" if differing is None else str(differing),

@@ -33,7 +33,7 @@ from penstock.coordination.memory import MemoryCoordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.orders import EVERYTHING, Orders
 from penstock.errors import CoordinationError
-from penstock.replication.roster import Member, Roster, Told
+from penstock.replication.roster import ENDED, PARKED, Member, Roster, Told
 from penstock.runtime.progress_file import ProgressFile
 from penstock.runtime.state_folder import StateFolder
 
@@ -332,6 +332,26 @@ def test_what_was_set_is_neither_in_states_nor_in_events_nor_in_logs_nor_in_answ
     assert answer is not None
     assert log is not None
     assert (answer.said, log.said) == ("no such user: …", "cannot log in to …\nthe password … is wrong\n")
+
+
+def test_what_was_set_is_not_in_why_a_replica_is_parked(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    Desired(coordinator).add(Wanted("t", "d", "topology.yaml", ("a=new-secret",), replicas=2, nodes={"1": "n"}))
+    roster = Roster(coordinator)
+    node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+    tended = Tended(node._home.topology("t", "n"), coordinator=coordinator)
+    tended.there = There(Begun(sets=(f"a={SECRET}",)), alive=True, epoch=7)
+    (wanted,) = Desired(coordinator).all()
+    watching = Watching(coordinator)
+    roster.tell("2", Told("2", epoch=7))
+    for how in (ENDED, PARKED):
+        roster.tell("1", Told("1", epoch=7, how=how, why=f"neither {SECRET} nor new-secret is right"))
+        node._report(wanted, tended)
+        watching.look()
+    (told,) = watching.all()
+    assert (told.seen or {})["replicas"][0]["why"] == "neither … nor … is right"
+    watching.write_events(leading=True)
+    assert "replica 1 is parked: neither … nor … is right" in [event.words for event in watching.events()]
 
 
 def test_files_in_which_it_may_stand_are_for_their_owner(tmp_path: Path) -> None:
