@@ -184,7 +184,7 @@ class NodeSupervisor:
                          "delivered_by": newest_deliveries(tended.coordinator)}  # fmt: skip
         if tended.is_news(seen, _REPEAT_SECONDS):
             self._nodes.tell(self.node.name, wanted.name, seen)
-            tended.told = seen
+            tended.note_told(seen)
 
     # -- acting ---------------------------------------------------------------------------------
 

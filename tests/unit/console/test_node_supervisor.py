@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
@@ -164,6 +165,16 @@ def test_what_has_not_changed_is_not_told_again_and_again(tmp_path: Path, monkey
     node.look()
     told = nodes.told()["t"]["n"]
     assert (told["at"] > first, told["progress"]["epoch"]) == (True, 1)
+
+
+def test_what_is_told_again_does_not_depend_on_the_time_of_day(tmp_path: Path) -> None:
+    tended = Tended(ConsoleHome(tmp_path).topology("t", "n"))
+    # Then the clock was set back by an hour, or forward.
+    for at in (5000.0, -2200.0):
+        tended.note_told({"how": "running", "at": at})
+        assert not tended.is_news({"how": "running", "at": 1400.0}, 600.0)
+        tended.told_at -= 600.0
+        assert tended.is_news({"how": "running", "at": 1400.0}, 600.0)
 
 
 SLEEPING = (sys.executable, "-c", "import time; time.sleep(600)")
@@ -332,6 +343,27 @@ def test_what_was_set_is_neither_in_states_nor_in_events_nor_in_logs_nor_in_answ
     assert answer is not None
     assert log is not None
     assert (answer.said, log.said) == ("no such user: …", "cannot log in to …\nthe password … is wrong\n")
+
+
+def test_rows_are_told_as_they_are_and_words_without_what_was_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    node = failing(tmp_path, coordinator)
+    (wanted,), tended = Desired(coordinator).all(), node._tended["t"]
+
+    def said(verb: str, text: str, *words: str, done: bool = True) -> str:
+        monkeypatch.setattr(NodeCommands, "_called", lambda *_: (done, text))
+        return node._commands.carry_out(wanted, tended, verb, words)[1]
+
+    row = json.dumps({"name": SECRET, "epoch": 5})
+    assert said("checkpoint", row, "--json", "--list") == row
+    assert said("state", row, "--json") == row
+    letter = {"id": "0", "what": SECRET, "error": f"{SECRET} is wrong"}
+    assert json.loads(said("dead-letters", json.dumps(letter), "--json")) == letter | {"error": "… is wrong"}
+    # An error, and what a command says that was given.
+    assert said("state", f"{SECRET} is wrong", "--json", done=False) == "… is wrong"
+    assert said("checkpoint", f"taken as {SECRET}", "--name", SECRET) == "taken as …"
 
 
 def test_what_was_set_is_not_in_why_a_replica_is_parked(tmp_path: Path) -> None:
