@@ -298,6 +298,23 @@ def test_replicas_that_differ_are_told(tmp_path: Path) -> None:
     assert 'penstock_diverged{topology="t"} 1.0' in metrics([told], 1, True)
     watching.write_events(leading=True)
     assert watching.events()[-1].words.startswith("replicas 1 and 2 differ in epoch 7, first in 'own'")
+    # It has ended, and they differ all the same.
+    tended.there = There(alive=False, epoch=7)
+    node._report(wanted, tended)
+    watching.look()
+    assert summary(told)["divergence"].startswith("replicas 1 and 2 differ in epoch 7")
+
+
+def test_replicas_that_are_started_again_have_not_differed_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Calling, "line", lambda *_: [sys.executable, "-c", ""])
+    node = renewing(tmp_path, MemoryCoordinator())
+    (wanted,), tended = node._desired.all(), Tended(node._home.topology("t", "n"), divergence="replicas 1 and 2 differ")
+    node._start(wanted, tended)
+    assert tended.process is not None
+    tended.process.wait()
+    assert tended.divergence == ""
 
 
 # What was set may be a password.
