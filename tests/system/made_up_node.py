@@ -17,6 +17,8 @@ from penstock.coordination.opening import open_coordinator
 from .running_console import NODE
 
 _LOOK_SECONDS = 0.05
+_REPEAT_SECONDS = 1.0
+"""As a real one does: who says nothing for some seconds is away."""
 
 
 class MadeUpNode:
@@ -26,14 +28,30 @@ class MadeUpNode:
         self._nodes = nodes
         self.answers: dict[str, list[dict[str, Any]]] = {}
         self.done: list[Task] = []
+        self._telling = threading.Lock()
+        self._told: dict[str, dict[str, Any]] = {}
+        self._told_at = 0.0
 
     def tell(self, topology: str, epoch: int, **more: Any) -> None:
         seen = {"how": "running", "why": "", "epoch": epoch, "at": time.time(), "digest": "", "replicas": [],
                 "safety": "", "progress": None, "busy": False, **more}  # fmt: skip
-        self._nodes.tell(NODE, topology, seen)
+        with self._telling:
+            self._told[topology] = seen
+            self._nodes.tell(NODE, topology, seen)
+
+    def _tell_again(self) -> None:
+        if time.monotonic() - self._told_at < _REPEAT_SECONDS:
+            return
+        with self._telling:
+            for topology, seen in self._told.items():
+                # Figures that stay the same would be a rate of nothing.
+                if seen["progress"] is None:
+                    self._nodes.tell(NODE, topology, {**seen, "at": time.time()})
+        self._told_at = time.monotonic()
 
     def work_until(self, over: threading.Event) -> None:
         while not over.wait(_LOOK_SECONDS):
+            self._tell_again()
             for task in self._nodes.tasks(NODE):
                 self.done.append(task)
                 lines = [json.dumps(row) for row in self.answers.get(task.verb, ())]

@@ -186,6 +186,12 @@ def node(alone: Console) -> Iterator[MadeUpNode]:
         yield node
 
 
+def submit_word_count(alone: Console, *sets: str) -> None:
+    """Until it has a node, nobody can do what a button says."""
+    alone.client.submit(pack(WORD_COUNT.parent), "topology.yaml", sets, False, False)
+    wait_until(lambda: any(each["nodes"] for each in alone.client.get("/api/topologies")))
+
+
 def test_an_empty_console_says_what_to_do(alone: Console, page: Page) -> None:
     page.goto(alone.url)
     expect(page.locator("main")).to_contain_text("penstock submit topology.yaml")
@@ -225,7 +231,7 @@ def test_keys_choose_and_open_a_topology(alone: Console, page: Page, tmp_path: P
 def test_rates_are_those_of_the_ports_and_epochs_those_of_their_replicas(
     alone: Console, node: MadeUpNode, page: Page
 ) -> None:
-    alone.client.submit(pack(WORD_COUNT.parent), "topology.yaml", ("replicas=2",), False, False)
+    submit_word_count(alone, "replicas=2")
     page.goto(f"{alone.url}/#/topology/word-count")
     page.set_viewport_size({"width": 390, "height": 844})
     for epoch in (1, 2, 3):
@@ -248,7 +254,7 @@ def test_rates_are_those_of_the_ports_and_epochs_those_of_their_replicas(
 
 
 def test_one_operator_of_one_replica_is_frozen(alone: Console, node: MadeUpNode, page: Page) -> None:
-    alone.client.submit(pack(WORD_COUNT.parent), "topology.yaml", ("replicas=2",), False, False)
+    submit_word_count(alone, "replicas=2")
     node.tell("word-count", 9, replicas=[replica("1"), replica("2")])
     page.goto(f"{alone.url}/#/topology/word-count")
     page.locator('button[data-verb="freeze-operator"]').click()
@@ -263,7 +269,7 @@ def test_one_operator_of_one_replica_is_frozen(alone: Console, node: MadeUpNode,
 
 
 def test_a_checkpoint_is_chosen_among_those_there_are(alone: Console, node: MadeUpNode, page: Page) -> None:
-    alone.client.submit(pack(WORD_COUNT.parent), "topology.yaml", (), False, False)
+    submit_word_count(alone)
     node.tell("word-count", 9, how="stopped")
     page.goto(f"{alone.url}/#/topology/word-count")
     restore = page.locator('button[data-verb="restore"]')

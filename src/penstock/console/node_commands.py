@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -125,7 +126,7 @@ class NodeCommands:
             tended.place.note(begun_with(wanted, tended.there.begun.here))
             tended.trouble = ""
             tended.failed_renewals.clear()
-        said = masked(said, wanted.sets)
+        said = _without_secrets(said, wanted.sets, verb) if done and "--json" in words else masked(said, wanted.sets)
         # Whole lines: they may be JSON.
         return done, said if len(said) <= _LAST_WORDS else said[-_LAST_WORDS:].partition("\n")[2]
 
@@ -156,3 +157,23 @@ class NodeCommands:
                 self._nodes.finish(task, done, said)
                 return
             self._over.wait(_AGAIN_SECONDS)
+
+
+def _without_secrets(rows: str, sets: Sequence[str], verb: str) -> str:
+    """Rows are data, which programs use, and stay as they are: a checkpoint may be called like a value that was set.
+
+    Only why a tuple has failed is said in words.
+    """
+    if verb != Verb.DEAD_LETTERS:
+        return rows
+    return "\n".join(_masked_letter(line, sets) for line in rows.split("\n"))
+
+
+def _masked_letter(line: str, sets: Sequence[str]) -> str:
+    try:
+        letter = json.loads(line)
+        error = letter["error"]
+    except (ValueError, TypeError, KeyError):
+        return masked(line, sets)
+    told = masked(str(error), sets)
+    return line if told == error else json.dumps({**letter, "error": told})

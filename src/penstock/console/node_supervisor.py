@@ -169,20 +169,26 @@ class NodeSupervisor:
         seen: dict[str, Any] = {"how": how, "why": tended.why if how in ("failed", "starting") else tended.trouble,
                                 "epoch": there.epoch, "at": time.time(), "digest": there.begun.digest,
                                 "replicas": [], "safety": "", "progress": newest_progress(tended.place),
-                                "busy": tended.busy, "delivered_by": (0, ""), "divergence": ""}  # fmt: skip
+                                "busy": tended.busy, "delivered_by": (0, ""),
+                                "divergence": tended.divergence}  # fmt: skip
         if there.alive and there.epoch:
             with contextlib.suppress(CoordinationError):
                 roster = self._roster(wanted, tended)
                 members, told = roster.members(), roster.told()
-                views = views_of(members, told)
-                differing = roster.divergence() if len(views) > 1 else None
+                # A new version may have other values while replicas of the last one still run.
+                sets = (*wanted.sets, *there.begun.sets)
+                views = [replace(view, why=masked(view.why, sets)) for view in views_of(members, told)]
+                if len(views) > 1:
+                    # Kept when it has ended: whoever comes then is to know, too.
+                    differing = roster.divergence()
+                    tended.divergence = "" if differing is None else str(differing)
                 seen |= {"replicas": [asdict(view) for view in views], "safety": safety_of(views) if views else "",
-                         "divergence": "" if differing is None else str(differing),
+                         "divergence": tended.divergence,
                          "epoch": max([there.epoch, *(view.epoch for view in views)]),
                          "delivered_by": newest_deliveries(tended.coordinator)}  # fmt: skip
         if tended.is_news(seen, _REPEAT_SECONDS):
             self._nodes.tell(self.node.name, wanted.name, seen)
-            tended.told = seen
+            tended.note_told(seen)
 
     # -- acting ---------------------------------------------------------------------------------
 
@@ -254,6 +260,7 @@ class NodeSupervisor:
     def _start(self, wanted: Wanted, tended: Tended) -> None:
         if not self._unpacked(wanted, tended):
             return
+        tended.divergence = ""
         anew = wanted.fresh > tended.there.begun.fresh
         self._begun(wanted, tended)
         command = [*self._calling.line("run", wanted, tended.place), "--supervised", "--json",

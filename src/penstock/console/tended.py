@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,10 +40,17 @@ class Tended:
 
     told: Mapping[str, Any] = field(default_factory=dict)
     """What was last told of it."""
+    told_at: float = 0.0
+    """When, by a clock that nobody sets."""
+    divergence: str = ""
+    """How replicas were seen to differ since it was started."""
 
     def is_news(self, seen: Mapping[str, Any], seconds: float) -> bool:
         """Whether there is something else to tell, or the same was told so long ago."""
-        return {**seen, "at": self.told.get("at")} != self.told or seen["at"] - self.told["at"] >= seconds
+        return {**seen, "at": self.told.get("at")} != self.told or time.monotonic() - self.told_at >= seconds
+
+    def note_told(self, seen: Mapping[str, Any]) -> None:
+        self.told, self.told_at = seen, time.monotonic()
 
     def give_up_rolling(self) -> None:
         if self.rolling is not None:

@@ -23,6 +23,8 @@ _LOOK_SECONDS = 0.5
 """So far off may a time be that was seen: nothing is called late for less."""
 _SETTLED_SECONDS = 5.0
 """How long after a loss its effect shows, and longer where epochs are far apart."""
+_OPEN_SECONDS = 60.0
+"""For how long after that nothing may come: then it is the source that has nothing, and nobody knows what was late."""
 
 
 class Delivered(NamedTuple):
@@ -42,6 +44,11 @@ class _Loss:
     time: float
     usual: float
     """The longest that there was between two epochs in the minute before."""
+
+    @property
+    def settled(self) -> float:
+        """When its effect has shown."""
+        return self.time + max(_SETTLED_SECONDS, 3 * self.usual)
 
 
 @dataclass
@@ -70,7 +77,7 @@ class Timeline:
         if not self._losses:
             return []
         settled = {loss: words for loss in self._losses if (words := self._verdict(loss, now)) is not None}
-        self._losses = [loss for loss in self._losses if loss not in settled]
+        self._losses = [loss for loss in self._losses if loss not in settled and now < loss.settled + _OPEN_SECONDS]
         return [Event(now, name, *words) for words in settled.values()]
 
     def _add(self, seen: Mapping[str, Any], now: float) -> None:
@@ -113,9 +120,8 @@ class Timeline:
     def _verdict(self, loss: _Loss, now: float) -> tuple[str, str] | None:
         """What became of the output after a loss, and its tone; None while that is open."""
         late = loss.usual + _LOOK_SECONDS
-        settled = loss.time + max(_SETTLED_SECONDS, 3 * loss.usual)
         since = [now - self._moments[-1]] if self._moments else []
-        if now < settled or (since and since[-1] > late):
+        if now < loss.settled or (since and since[-1] > late):
             return None
         longest = max(self._gaps(loss.time - _LOOK_SECONDS, now), default=0.0)
         when = time.strftime("%H:%M:%S", time.localtime(loss.time))

@@ -56,7 +56,7 @@ def newest_progress(place: TopologyPlace) -> dict[str, Any] | None:
 
 def newest_deliveries(coordinator: Coordinator | None) -> tuple[int, str]:
     """An epoch, and which replica delivered that one and each after it: a digit each, `-` where nobody knows."""
-    known = EpochLog(coordinator).deliveries() if coordinator is not None else {}
+    known = EpochLog(coordinator).deliveries(DELIVERIES) if coordinator is not None else {}
     if not known:
         return 0, ""
     last = max(known)

@@ -94,21 +94,27 @@ class Watching:
         self.reachable = False
         """Whether the coordinator answered the last time."""
         self._looking = threading.Lock()
-        self._looked = 0.0
+        self._looked = float("-inf")
 
     def look_unless_recent(self, seconds: float = RECENT_SECONDS) -> None:
         """As `look`, but for what somebody has looked at within so many seconds."""
         with self._looking:
-            if time.monotonic() - self._looked >= seconds:
-                self._look()
+            if self._clock() - self._looked >= seconds:
+                self._look_and_note()
 
     def look(self) -> None:
         """One look; raises CoordinationError when the coordinator is away."""
         with self._looking:
+            self._look_and_note()
+
+    def _look_and_note(self) -> None:
+        try:
             self._look()
+        finally:
+            # At its end, also where it failed: those who waited for it do not look once more, one after the other.
+            self._looked = self._clock()
 
     def _look(self) -> None:
-        self._looked = time.monotonic()
         try:
             self._read_events()
             wanted = {each.name: each for each in self._desired.all()}

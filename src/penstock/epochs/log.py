@@ -103,10 +103,11 @@ class EpochLog:
         """Say that this replica has delivered the epoch; return the first that said so."""
         return self._coordinator.create_if_absent(_key(epoch, _DELIVERED), replica)
 
-    def deliveries(self) -> dict[int, str]:
-        """By epoch, in order, the replica that delivered it; of those that are still known."""
-        found = self._coordinator.entries(_DELIVERED)
-        return {int(key.removeprefix(_DELIVERED)): replica for key, replica in found.items()}
+    def deliveries(self, last: int) -> dict[int, str]:
+        """By epoch, in order, the replica that delivered it; of so many of the last that are still known."""
+        # Not all entries: there may be many, and with some coordinators each is asked for by itself.
+        found = {key: self._coordinator.get(key) for key in self._coordinator.list(_DELIVERED)[-last:]}
+        return {int(key.removeprefix(_DELIVERED)): replica for key, replica in found.items() if replica is not None}
 
     def only_replicas(self, names: Iterable[str]) -> None:
         """All others are gone for good: what they have noted holds no records back."""

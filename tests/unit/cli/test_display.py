@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,14 +54,19 @@ def test_failures_are_told_by_operator_as_they_come(capsys: pytest.CaptureFixtur
     assert failed == [("own", 1, 2), ("own", 5, 3), ("other", 5, 1)]
 
 
-def test_progress_is_in_its_file_as_soon_as_there_is_any(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_in_its_file_as_soon_as_there_is_any(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(displays, "time", SimpleNamespace(monotonic=lambda: now[0]))
     file = tmp_path / "progress.json"
     with JsonDisplay(Topology("t"), lambda _: [], progress_file=file) as display:
-        for epoch in (1, 2, 3):
+        for epoch in (1, 2, 3, 4):
             display.look(snapshot(epoch, {}))
+            now[0] += 0.4
             assert json.loads(file.read_text())["epoch"] == epoch
     # The log has a line a second.
-    assert [line["epoch"] for line in said(capsys)] == [1]
+    assert [line["epoch"] for line in said(capsys)] == [1, 4]
 
 
 def test_the_reason_why_it_ends_is_a_line_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,6 +62,8 @@ def test_commands_are_carried_out_on_replicas_when_all_are_there(address: str, c
         wait_until(lambda: not orders.end_is_held(), PATIENCE_SECONDS)
         assert (orders.frozen("1"), orders.frozen("2")) == (("OP1",), ())
         assert first.poll() is None
+        # The end is let go when the last command is given, a moment before it is said that the rest is to wait.
+        wait_until(lambda: "Wait 900000" in said, PATIENCE_SECONDS)
         script.end()
         first.kill()
     assert said == ["Start OP1", "Crash OP1 1", "Freeze OP1 0", "Wait 900000"]

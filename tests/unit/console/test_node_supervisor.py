@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
@@ -33,7 +34,7 @@ from penstock.coordination.memory import MemoryCoordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.orders import EVERYTHING, Orders
 from penstock.errors import CoordinationError
-from penstock.replication.roster import Member, Roster, Told
+from penstock.replication.roster import ENDED, PARKED, Member, Roster, Told
 from penstock.runtime.progress_file import ProgressFile
 from penstock.runtime.state_folder import StateFolder
 
@@ -166,6 +167,16 @@ def test_what_has_not_changed_is_not_told_again_and_again(tmp_path: Path, monkey
     assert (told["at"] > first, told["progress"]["epoch"]) == (True, 1)
 
 
+def test_what_is_told_again_does_not_depend_on_the_time_of_day(tmp_path: Path) -> None:
+    tended = Tended(ConsoleHome(tmp_path).topology("t", "n"))
+    # Then the clock was set back by an hour, or forward.
+    for at in (5000.0, -2200.0):
+        tended.note_told({"how": "running", "at": at})
+        assert not tended.is_news({"how": "running", "at": 1400.0}, 600.0)
+        tended.told_at -= 600.0
+        assert tended.is_news({"how": "running", "at": 1400.0}, 600.0)
+
+
 SLEEPING = (sys.executable, "-c", "import time; time.sleep(600)")
 
 
@@ -287,6 +298,23 @@ def test_replicas_that_differ_are_told(tmp_path: Path) -> None:
     assert 'penstock_diverged{topology="t"} 1.0' in metrics([told], 1, True)
     watching.write_events(leading=True)
     assert watching.events()[-1].words.startswith("replicas 1 and 2 differ in epoch 7, first in 'own'")
+    # It has ended, and they differ all the same.
+    tended.there = There(alive=False, epoch=7)
+    node._report(wanted, tended)
+    watching.look()
+    assert summary(told)["divergence"].startswith("replicas 1 and 2 differ in epoch 7")
+
+
+def test_replicas_that_are_started_again_have_not_differed_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Calling, "line", lambda *_: [sys.executable, "-c", ""])
+    node = renewing(tmp_path, MemoryCoordinator())
+    (wanted,), tended = node._desired.all(), Tended(node._home.topology("t", "n"), divergence="replicas 1 and 2 differ")
+    node._start(wanted, tended)
+    assert tended.process is not None
+    tended.process.wait()
+    assert tended.divergence == ""
 
 
 # What was set may be a password.
@@ -332,6 +360,47 @@ def test_what_was_set_is_neither_in_states_nor_in_events_nor_in_logs_nor_in_answ
     assert answer is not None
     assert log is not None
     assert (answer.said, log.said) == ("no such user: …", "cannot log in to …\nthe password … is wrong\n")
+
+
+def test_rows_are_told_as_they_are_and_words_without_what_was_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    node = failing(tmp_path, coordinator)
+    (wanted,), tended = Desired(coordinator).all(), node._tended["t"]
+
+    def said(verb: str, text: str, *words: str, done: bool = True) -> str:
+        monkeypatch.setattr(NodeCommands, "_called", lambda *_: (done, text))
+        return node._commands.carry_out(wanted, tended, verb, words)[1]
+
+    row = json.dumps({"name": SECRET, "epoch": 5})
+    assert said("checkpoint", row, "--json", "--list") == row
+    assert said("state", row, "--json") == row
+    letter = {"id": "0", "what": SECRET, "error": f"{SECRET} is wrong"}
+    assert json.loads(said("dead-letters", json.dumps(letter), "--json")) == letter | {"error": "… is wrong"}
+    # An error, and what a command says that was given.
+    assert said("state", f"{SECRET} is wrong", "--json", done=False) == "… is wrong"
+    assert said("checkpoint", f"taken as {SECRET}", "--name", SECRET) == "taken as …"
+
+
+def test_what_was_set_is_not_in_why_a_replica_is_parked(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    Desired(coordinator).add(Wanted("t", "d", "topology.yaml", ("a=new-secret",), replicas=2, nodes={"1": "n"}))
+    roster = Roster(coordinator)
+    node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+    tended = Tended(node._home.topology("t", "n"), coordinator=coordinator)
+    tended.there = There(Begun(sets=(f"a={SECRET}",)), alive=True, epoch=7)
+    (wanted,) = Desired(coordinator).all()
+    watching = Watching(coordinator)
+    roster.tell("2", Told("2", epoch=7))
+    for how in (ENDED, PARKED):
+        roster.tell("1", Told("1", epoch=7, how=how, why=f"neither {SECRET} nor new-secret is right"))
+        node._report(wanted, tended)
+        watching.look()
+    (told,) = watching.all()
+    assert (told.seen or {})["replicas"][0]["why"] == "neither … nor … is right"
+    watching.write_events(leading=True)
+    assert "replica 1 is parked: neither … nor … is right" in [event.words for event in watching.events()]
 
 
 def test_files_in_which_it_may_stand_are_for_their_owner(tmp_path: Path) -> None:

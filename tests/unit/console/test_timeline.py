@@ -80,6 +80,13 @@ def test_nothing_is_said_while_output_pauses() -> None:
     assert said == []
 
 
+def test_nothing_is_said_of_a_source_that_had_nothing_for_long_after_a_loss() -> None:
+    timeline = Timeline()
+    steady(timeline, 10, 20)
+    assert [event for at in range(20, 3600) for event in look(timeline, seen(at, 19, ONE_GONE))] == []
+    assert steady(timeline, 3600, 3620, ONE_GONE) == []
+
+
 def test_nothing_is_said_where_nobody_knows_what_is_usual() -> None:
     timeline = Timeline()
     steady(timeline, 10, 12)

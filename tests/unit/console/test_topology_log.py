@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from penstock.console.home import TopologyPlace
 from penstock.console.topology_log import DELIVERIES, newest_deliveries, newest_progress
 from penstock.coordination.memory import MemoryCoordinator
@@ -21,6 +23,27 @@ def test_who_delivered_the_last_epochs_is_a_digit_each() -> None:
     for epoch in range(11, 100):
         log.delivered(epoch, "2")
     assert newest_deliveries(coordinator) == (100 - DELIVERIES, "2" * DELIVERIES)
+
+
+def test_only_the_last_deliveries_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator, read = MemoryCoordinator(), list[str]()
+    for epoch in range(1, 200):
+        EpochLog(coordinator).delivered(epoch, "1")
+    get, entries = coordinator.get, coordinator.entries
+
+    def counted_get(key: str) -> str | None:
+        read.append(key)
+        return get(key)
+
+    def counted_entries(prefix: str) -> dict[str, str]:
+        found = entries(prefix)
+        read.extend(found)
+        return found
+
+    monkeypatch.setattr(coordinator, "get", counted_get)
+    monkeypatch.setattr(coordinator, "entries", counted_entries)
+    assert newest_deliveries(coordinator) == (200 - DELIVERIES, "1" * DELIVERIES)
+    assert len(read) == DELIVERIES
 
 
 def test_progress_is_what_its_file_says_and_without_one_the_log(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 from penstock.console.desired import Desired, Wanted
 from penstock.console.master import Candidate, Master
 from penstock.console.nodes import Node, Nodes
-from penstock.console.watching import Watching
+from penstock.console.watching import RECENT_SECONDS, Watching
 from penstock.coordination.memory import MemoryCoordinator
+from penstock.errors import CoordinationError
 
 from .running_console import view
 
@@ -113,3 +115,24 @@ def test_one_that_is_not_spread_loses_nothing() -> None:
     machines = Machines({"a": 0.0})
     machines.pass_seconds(1, {"a": ONE_GONE})
     assert machines.watching.lost(replace(SPREAD, spread=False)) == set()
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_who_has_waited_for_a_slow_look_does_not_look_again(answers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    machines, looks = Machines({}), list[float]()
+
+    def slow(key: str) -> None:
+        looks.append(machines.now)
+        machines.now += 4.0
+        if not answers:
+            raise CoordinationError("away")
+
+    monkeypatch.setattr(machines.coordinator, "get", slow)
+    for _ in range(3):
+        with suppress(CoordinationError):
+            machines.watching.look_unless_recent()
+    assert looks == [1000.0]
+    machines.now += RECENT_SECONDS
+    with suppress(CoordinationError):
+        machines.watching.look_unless_recent()
+    assert looks == [1000.0, 1004.0 + RECENT_SECONDS]

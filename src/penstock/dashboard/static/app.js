@@ -185,13 +185,15 @@ const readLetters = () => read("dead-letters", (answer) => { letters = answer; }
 const logPath = () => logOf === null ? "log" : `log?replica=${encodeURIComponent(logOf)}`;
 const readLog = (replica) => { logOf = replica; return read(logPath(), (answer) => { log = answer; }); };
 function follow() { following = !following; if (following && !log) readLog(logOf); else show(); }
+let asking = false;
 setInterval(async () => {
-  if (!following || !shown || document.hidden) return;
+  if (!following || !shown || document.hidden || asking) return;
   const name = shown, path = logPath();
+  asking = true;
   try {
     const answer = await ask(`/api/topologies/${encodeURIComponent(name)}/${path}`);
     if (following && shown === name && path === logPath()) { log = answer; show(); }
-  } catch { /* The banner says that the console is away. */ }
+  } catch { /* The banner says that the console is away. */ } finally { asking = false; }
 }, 1000);
 
 // -- commanding -----------------------------------------------------------------------------------
