@@ -69,6 +69,7 @@ def opened(browser: Browser) -> Iterator[Page]:
 
 def shot(page: Page, name: str) -> None:
     if SCREENSHOTS:
+        page.evaluate("scrollTo(0, 0)")
         page.screenshot(path=Path(SCREENSHOTS) / f"console-{name}.png")
 
 

@@ -16,6 +16,8 @@ def merged(told: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
     newest = max((seen["at"] for seen in told.values()), default=None)
     if newest is None:
         return None
+    if len(told) == 1:
+        return dict(*told.values())
     recent = sorted((seen for seen in told.values() if newest - seen["at"] <= SILENT_SECONDS),
                     key=lambda seen: float(seen["at"]))  # fmt: skip
     views = {view["name"]: view for seen in recent for view in seen["replicas"]}

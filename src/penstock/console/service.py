@@ -36,8 +36,6 @@ _LOOK_SECONDS = 0.1
 _PENDING = "it is being done; look at its events"
 _RUNNING = (How.RUNNING, How.STARTING, How.STOPPING)
 _ASKED_AT_ONCE = 4
-_POINTS_SHOWN = 240
-"""Two minutes of figures: each look sends them to every page."""
 
 
 class NotLeading(ConsoleError):
@@ -83,7 +81,7 @@ class Service:
                 {"time": point.time, "epoch": point.epoch, "lag": point.lag, "latency_ms": point.latency_ms,
                  "in": sum(rate for node, rate in point.rates.items() if node in sources),
                  "out": sum(rate for node, rate in point.rates.items() if node.startswith("sink:"))}
-                for point in list(watched.points)[-_POINTS_SHOWN:]
+                for point in list(watched.points)
             ],
             "epochs": list(watched.timeline.epochs),
             "rates": dict(watched.rates),
