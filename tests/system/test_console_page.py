@@ -29,7 +29,7 @@ SEEN_SECONDS = 2.0
 LONG = PATIENCE_SECONDS * 1000.0
 
 WORD_COUNT = EXAMPLES / "word-count" / "topology.yaml"
-STEADY = ("sources.sentences.with.count=10000000", "epoch.max_tuples=100", "epoch.interval=1s")
+STEADY = ("sources.sentences.with.count=10000000", "epoch.max_tuples=100", "epoch.interval=2s")
 """A stream that lasts as long as somebody looks: the example's thousand sentences are done in a moment."""
 
 
@@ -69,6 +69,7 @@ def opened(browser: Browser) -> Iterator[Page]:
 
 def shot(page: Page, name: str) -> None:
     if SCREENSHOTS:
+        page.evaluate("scrollTo(0, 0)")
         page.screenshot(path=Path(SCREENSHOTS) / f"console-{name}.png")
 
 

@@ -47,6 +47,10 @@ def merged(told: Mapping[str, Mapping[str, Any]], heard: Mapping[str, float]) ->
     newest = max(heard.values(), default=None)
     if newest is None:
         return None
+    if len(told) == 1:
+        # The usual case: nothing has to be put together.
+        ((node, seen),) = told.items()
+        return {"divergence": "", **seen, "heard": newest, "teller": node, "told": seen["at"]}
     nodes = sorted((node for node in told if newest - heard[node] <= SILENT_SECONDS), key=lambda node: heard[node])
     recent = [told[node] for node in nodes]
     views = {view["name"]: view for seen in recent for view in seen["replicas"]}

@@ -40,8 +40,6 @@ _RUNNING = (How.RUNNING, How.STARTING, How.STOPPING)
 _ASKED_AT_ONCE = 4
 _LOGS_ASKED_AT_ONCE = 16
 """A log takes no process on its node, but somebody waits here for the answer."""
-_POINTS_SHOWN = 240
-"""Two minutes of figures: each look sends them to every page."""
 
 
 class NotLeading(ConsoleError):
@@ -86,7 +84,7 @@ class Service:
                 {"time": point.time, "epoch": point.epoch, "lag": point.lag, "latency_ms": point.latency_ms,
                  "in": sum(rate for node, rate in point.rates.items() if node in sources),
                  "out": sum(rate for node, rate in point.rates.items() if node.startswith("sink:"))}
-                for point in list(watched.points)[-_POINTS_SHOWN:]
+                for point in list(watched.points)
             ],
             "epochs": list(watched.timeline.epochs),
             "rates": dict(watched.rates),

@@ -23,12 +23,13 @@ from penstock.console.timeline import Timeline
 from penstock.coordination.base import Coordinator
 from penstock.errors import CoordinationError
 
-LOOK_SECONDS = 0.8
+LOOK_SECONDS = 1.0
 """While nobody asks."""
 RECENT_SECONDS = 0.25
 """Whoever asks is told nothing that a look could make newer by more than this."""
 _POINT_SECONDS = 0.5
-_POINTS_KEPT = 600
+POINTS_KEPT = 240
+"""Two minutes: each look sends them to every page."""
 _RATE_SECONDS = 2.0
 """Over how long tuples are counted for a rate."""
 
@@ -59,7 +60,7 @@ class Watched:
 
     wanted: Wanted
     seen: dict[str, Any] | None = None
-    points: deque[Point] = field(default_factory=lambda: deque(maxlen=_POINTS_KEPT))
+    points: deque[Point] = field(default_factory=lambda: deque(maxlen=POINTS_KEPT))
     clock: Callable[[], float] = time.monotonic
     timeline: Timeline = field(default_factory=Timeline)
 

@@ -72,7 +72,7 @@ export function timeline(epochs, events, replicas) {
   const begin = epochs[0][1], end = epochs.at(-1)[1], x = (time) => width * (time - begin) / Math.max(end - begin, 1e-9);
   epochs.slice(1).forEach(([epoch, time, replica], place) => {
     const before = x(epochs[place][1]), who = replicas.indexOf(replica);
-    drawn.append(s("rect", { x: before, y: 6, width: Math.max(0.5, Math.min(x(time) - before - 0.8, 24)), height: 28, "data-epoch": epoch, "data-replica": replica || null,
+    drawn.append(s("rect", { x: before, y: 6, width: Math.max(0.5, x(time) - before - 0.8), height: 28, "data-epoch": epoch, "data-replica": replica || null,
       fill: who >= 0 ? colourOf(who) : "var(--line)" }, s("title", {}, `epoch ${epoch}${replica ? `, delivered by replica ${replica}` : ""}`)));
   });
   for (const event of events) {
