@@ -34,6 +34,9 @@ def failover(
         float, typer.Option(metavar="SECONDS", min=5, help="How long costs are measured, after a minute to warm up.")
     ] = 60.0,
     interval: Annotated[float, typer.Option(metavar="SECONDS", min=0.05, help="Between two epochs.")] = 0.5,
+    cores: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="How many cores a replica may use. Default: all.")
+    ] = None,
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw how old the output is, over time, across a kill.")
     ] = None,
@@ -51,7 +54,8 @@ def failover(
     epochs while nothing was done; a blow is `noticed` when the gap around it is longer than that and one epoch
     interval. `latency` is from the cut of an epoch to its delivery, and `cores` how many were busy, both in a steady
     stream without blows; `tuples/s` is what goes through without a pace; in brackets, how many times that of one
-    replica.
+    replica. Replicas work on the same epoch at the same time: what they cost each other where there are cores for all
+    of them is seen with `--cores`, each on as many as it has to itself.
 
     It takes long: a replica that was killed is waited for until it has caught up. On a machine without cores to spare
     that may take minutes; begin with `--kills 1 --replicas 1,2`. Tables and pictures are written after each number of
@@ -62,7 +66,7 @@ def failover(
     settings = FailoverSettings(kills, tuple(numbers_in("--replicas", replicas)), steady, interval)
 
     def command(file: Path) -> list[str]:
-        return [*PENSTOCK, "run", str(file), "--supervised", "--json"]
+        return run_command(file, cores)
 
     found = earlier(beside, Measured.from_json)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, busy("measuring") as at_work:
@@ -79,6 +83,12 @@ def failover(
                 print(json.dumps(asdict(one)), flush=True)
     if not as_json:
         out.print(table_of(found).on_screen())
+
+
+def run_command(file: Path, cores: int | None) -> list[str]:
+    """What runs the topology in a file, with a supervisor, each replica on so many cores."""
+    master = [] if cores is None else ["--master", f"local[{cores}]"]
+    return [*PENSTOCK, "run", str(file), "--supervised", "--json", *master]
 
 
 def _row(one: Measured, alone: Measured | None) -> list[str]:

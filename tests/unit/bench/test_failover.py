@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from penstock.bench.failover import FailoverSettings, Measured, ages, blows, busy_cores, gaps_around
 from penstock.chaos.schedule import Act
-from penstock.cli.bench_failover import table_of
+from penstock.cli.bench_failover import run_command, table_of
 
 
 def test_each_replica_is_killed_in_turn_and_then_frozen_in_turn() -> None:
@@ -57,3 +58,8 @@ def test_cores_are_busy_for_what_was_worked_between_two_looks() -> None:
 def test_what_was_measured_can_be_taken_up_by_a_later_run() -> None:
     measured = Measured(2, 0.5, 0.7, (0.6, 0.8), (0.7,), 0.1, 0.9, 1000.0, ((0.0, 0.5), (1.0, 0.6)))
     assert Measured.from_json(json.dumps(asdict(measured))) == measured
+
+
+def test_a_replica_has_the_cores_that_it_is_given() -> None:
+    assert run_command(Path("t.yaml"), 1)[-2:] == ["--master", "local[1]"]
+    assert "--master" not in run_command(Path("t.yaml"), None)
