@@ -152,7 +152,7 @@ const legend = (entries) => h("div", { class: "legend" }, entries.map(([name, co
   h("span", {}, h("i", { style: `background:${colour.startsWith("--") ? `var(${colour})` : colour}` }), name)));
 function replicas(one) {
   if (!one.replicas.length) return h("p", { class: "quiet" }, one.how === "starting" ? "Starting …" : "None runs.");
-  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["replica", "", "epoch", "behind", "first", "process", ""].map((name) => h("th", {}, name)))),
+  return h("div", { class: "scroll" }, h("table", { class: "roster" }, h("thead", {}, h("tr", {}, ["replica", "", "epoch", "behind", "first", "process", ""].map((name) => h("th", {}, name)))),
     h("tbody", {}, one.replicas.map((each) => h("tr", { "data-replica": each.name }, h("td", {}, each.name),
       h("td", {}, h("span", { class: `pill ${each.phase === "safe" ? "good" : ["down", "parked"].includes(each.phase) ? "bad" : "warn"}` }, each.phase)),
       ...[each.epoch, each.behind, each.first].map((number) => h("td", { class: "number" }, whole(number))),
