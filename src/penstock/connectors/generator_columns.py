@@ -76,7 +76,7 @@ def parse_column(name: str, written: Any) -> Column:
 
 def _parse(written: Any) -> Parsed:
     if isinstance(written, bool | int | float):
-        return (*_one_of([written]), None)
+        return _one_of([written])
     call = _CALL.match(written) if isinstance(written, str) else None
     if call is None or call[1] not in _FUNCTIONS:
         raise ValueError("no such function")
@@ -84,15 +84,14 @@ def _parse(written: Any) -> Parsed:
     least, most, make = _FUNCTIONS[call[1]]
     if not least <= len(arguments) <= most:
         raise ValueError(f"{call[1]} takes {least if least == most else f'at least {least}'} arguments")
-    parsed = make(arguments)
-    return parsed if len(parsed) == 3 else (*parsed, None)
+    return make(arguments)
 
 
 def _sequence(_: list[str]) -> Parsed:
     return "bigint", lambda key, rows: pa.array(rows.astype(np.int64)), ROW
 
 
-def _int(arguments: list[str]) -> tuple[str, Make]:
+def _int(arguments: list[str]) -> Parsed:
     low, high = int(arguments[0]), int(arguments[1])
     if low > high or low < -(2**63) or high >= 2**63 or high - low >= 2**63:
         raise ValueError(f"no 64-bit range from {low} to {high}")
@@ -103,39 +102,39 @@ def _int(arguments: list[str]) -> tuple[str, Make]:
     def make(key: np.uint64, rows: Numbers) -> pa.Array:
         return pa.array((random_bits(key, rows) % span).astype(np.int64) + np.int64(low)).cast(arrow)
 
-    return name, make
+    return name, make, None
 
 
-def _float(arguments: list[str]) -> tuple[str, Make]:
+def _float(arguments: list[str]) -> Parsed:
     low, high = float(arguments[0]), float(arguments[1])
     if not low <= high:
         raise ValueError(f"{low} is above {high}")
-    return "double", lambda key, rows: pa.array(low + random_floats(key, rows) * (high - low))
+    return "double", lambda key, rows: pa.array(low + random_floats(key, rows) * (high - low)), None
 
 
-def _choice(arguments: list[str]) -> tuple[str, Make]:
+def _choice(arguments: list[str]) -> Parsed:
     return _one_of(_literals(arguments))
 
 
-def _one_of(values: list[Any]) -> tuple[str, Make]:
+def _one_of(values: list[Any]) -> Parsed:
     name = _type_of(values)
     choices = pa.array(values, arrow_type(name))
     count = np.uint64(len(values))
-    return name, lambda key, rows: choices.take(pa.array(random_bits(key, rows) % count))
+    return name, lambda key, rows: choices.take(pa.array(random_bits(key, rows) % count)), None
 
 
-def _word(arguments: list[str]) -> tuple[str, Make]:
+def _word(arguments: list[str]) -> Parsed:
     count = _number_up_to(arguments[0], _MOST_WORDS)
-    return "string", lambda key, rows: _words(count).take(pa.array(random_bits(key, rows) % np.uint64(count)))
+    return "string", lambda key, rows: _words(count).take(pa.array(random_bits(key, rows) % np.uint64(count))), None
 
 
-def _string(arguments: list[str]) -> tuple[str, Make]:
+def _string(arguments: list[str]) -> Parsed:
     width = _number_up_to(arguments[0], _LONGEST_STRING)
-    return "string", lambda key, rows: random_letters(key, rows, width)
+    return "string", lambda key, rows: random_letters(key, rows, width), None
 
 
-def _uuid(_: list[str]) -> tuple[str, Make]:
-    return "string", random_uuids
+def _uuid(_: list[str]) -> Parsed:
+    return "string", random_uuids, None
 
 
 def _timestamp(arguments: list[str]) -> Parsed:
@@ -148,7 +147,7 @@ def _timestamp(arguments: list[str]) -> Parsed:
     return "timestamp", lambda key, rows: pa.array(first + rows.astype(np.int64) * step).cast(arrow), of_row
 
 
-_FUNCTIONS: dict[str, tuple[int, int, Callable[[list[str]], tuple[str, Make] | Parsed]]] = {
+_FUNCTIONS: dict[str, tuple[int, int, Callable[[list[str]], Parsed]]] = {
     "sequence": (0, 0, _sequence),
     "int": (2, 2, _int),
     "float": (2, 2, _float),

@@ -8,6 +8,8 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from penstock.validation.types import is_number
+
 MASK = "…"
 _SHORTEST = 4
 """Shorter values stand in too many words that have nothing to do with them."""
@@ -51,7 +53,7 @@ def _parts(value: str) -> Iterator[str]:
 
 def _spellings(part: str) -> Iterator[str]:
     """As it is, and as it stands in JSON and in Python's words."""
-    if len(part) >= _SHORTEST and part.lower() not in _PLAIN and not _is_number(part):
+    if len(part) >= _SHORTEST and part.lower() not in _PLAIN and not is_number(part):
         yield from (part, json.dumps(part)[1:-1], repr(part)[1:-1])
 
 
@@ -91,11 +93,3 @@ def _texts(found: Any) -> Iterator[str]:
             yield from (text for value in found for text in _texts(value))
         case str():
             yield found
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -77,7 +77,7 @@ def literal_fits(literal: str, type_: str) -> bool:
     """Whether a quoted text can be compared with a column of a type: Spark casts it to that type."""
     match family(type_):
         case "number":
-            return _is_number(literal)
+            return is_number(literal)
         case "boolean":
             return literal.strip().lower() in _BOOLEAN_WORDS
         case "time":
@@ -88,7 +88,8 @@ def literal_fits(literal: str, type_: str) -> bool:
             return True
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether it can be read as a number."""
     try:
         float(text)
     except ValueError:

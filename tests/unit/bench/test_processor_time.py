@@ -88,7 +88,6 @@ def parent(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
         made.kill()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
 def test_the_time_of_a_real_child_that_is_gone_is_not_lost(parent: subprocess.Popen[str]) -> None:
     assert parent.stdin is not None
     assert parent.stdout is not None
