@@ -258,6 +258,8 @@ def test_one_operator_of_one_replica_is_frozen(alone: Console, node: MadeUpNode,
     submit_word_count(alone, "replicas=2")
     node.tell("word-count", 9, replicas=[replica("1"), replica("2")])
     page.goto(f"{alone.url}/#/topology/word-count")
+    # What can be chosen is what is known when the button is pressed.
+    expect(page.locator("tr[data-replica]")).to_have_count(2)
     page.locator('button[data-verb="freeze-operator"]').click()
     expect(page.locator("#ask h2")).to_have_text("Freeze an operator of word-count?")
     page.locator("#ask select[name=operator]").select_option("counts")

@@ -42,13 +42,13 @@ class _Loss:
 
     replica: str
     time: float
-    usual: float
-    """The longest that there was between two epochs in the minute before."""
+    usual: float | None
+    """The longest that there was between two epochs in the minute before; None when there were too few to tell."""
 
     @property
     def settled(self) -> float:
         """When its effect has shown."""
-        return self.time + max(_SETTLED_SECONDS, 3 * self.usual)
+        return self.time + max(_SETTLED_SECONDS, 3 * (self.usual or 0.0))
 
 
 @dataclass
@@ -70,14 +70,15 @@ class Timeline:
             self._losses.clear()
             self._processes = {}
             return []
-        processes = {view["name"]: view["process"] for view in seen["replicas"]}
+        # Of a replica that is not among them nothing is known: a busy coordinator gave no answer, or its node is away.
+        processes = self._processes | {view["name"]: view["process"] for view in seen["replicas"]}
         if processes != self._processes:
             self._losses += self._lost(processes, now)
             self._processes = processes
         if not self._losses:
             return []
         settled = {loss: words for loss in self._losses if (words := self._verdict(loss, now)) is not None}
-        self._losses = [loss for loss in self._losses if loss not in settled and now < loss.settled + _OPEN_SECONDS]
+        self._losses = [loss for loss in self._losses if loss not in settled]
         return [Event(now, name, *words) for words in settled.values()]
 
     def _add(self, seen: Mapping[str, Any], now: float) -> None:
@@ -109,9 +110,10 @@ class Timeline:
 
     def _lost(self, processes: Mapping[str, int | None], now: float) -> Iterator[_Loss]:
         gaps = self._gaps(now - _USUAL_SECONDS, now)
+        usual = max(gaps) if len(gaps) >= _FEWEST_GAPS else None
         for name, process in processes.items():
-            if len(gaps) >= _FEWEST_GAPS and self._processes.get(name) not in (None, process):
-                yield _Loss(name, now, max(gaps))
+            if self._processes.get(name) not in (None, process):
+                yield _Loss(name, now, usual)
 
     def _gaps(self, begin: float, end: float) -> list[float]:
         """The times between epochs that ended in a span."""
@@ -119,16 +121,23 @@ class Timeline:
 
     def _verdict(self, loss: _Loss, now: float) -> tuple[str, str] | None:
         """What became of the output after a loss, and its tone; None while that is open."""
-        late = loss.usual + _LOOK_SECONDS
-        since = [now - self._moments[-1]] if self._moments else []
-        if now < loss.settled or (since and since[-1] > late):
+        if now < loss.settled:
             return None
+        who = f"replica {loss.replica} was gone at {_clock(loss.time)}"
+        if loss.usual is None:
+            return f"{who}; too few epochs came before it to say whether anything was late", "plain"
+        late = loss.usual + _LOOK_SECONDS
+        if self._moments and now - self._moments[-1] > late:
+            waits = now < loss.settled + _OPEN_SECONDS
+            return None if waits else (f"{who}; nothing has come since {_clock(self._moments[-1])}", "plain")
         longest = max(self._gaps(loss.time - _LOOK_SECONDS, now), default=0.0)
-        when = time.strftime("%H:%M:%S", time.localtime(loss.time))
-        who = f"replica {loss.replica} was gone at {when}"
         if longest <= late:
             return f"{who}; nothing was late: at most {longest:.1f} s between epochs, {loss.usual:.1f} s before", "good"
         return f"{who}; output was late: {longest:.1f} s between two epochs, at most {loss.usual:.1f} s before", "bad"
+
+
+def _clock(moment: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
 def _who(epoch: int, first: int, by: str) -> str:
