@@ -30,6 +30,11 @@ def doubled(row):
 
 def by_chance(row):
     return [(row.n, uuid.uuid4().hex)]
+
+def only_even(row):
+    if row.n % 2:
+        raise ValueError(f"{row.n} is odd")
+    return [(row.n,)]
 """
 
 TOPOLOGY = """\
@@ -37,11 +42,12 @@ topology: pair
 replicas: 2
 cells: any
 epoch: {max_tuples: 4}
+dead_letters: out/dead.jsonl
 sources:
   numbers: {rows: [{n: 1}, {n: 2}, {n: 3}, {n: 4}, {n: 5}, {n: 6}], schema: "n int"}
 operators:
   doubled: {from: numbers, custom: "pair_code:doubled", emits: "n int"}
-  chance:  {from: numbers, custom: "pair_code:CODE", emits: "EMITS"}
+  chance:  {from: numbers, custom: "pair_code:CODE", emits: "EMITS", on_error: dead-letter}
 sinks:
   doubled: {from: doubled, file: out/doubled.jsonl}
   chance:  {from: chance, file: out/chance.jsonl}
@@ -83,6 +89,23 @@ def test_replicas_run_the_same_epochs_and_each_is_delivered_once(tmp_path: Path,
 def test_code_that_is_not_deterministic_is_found_and_named(tmp_path: Path, spark: SparkSession) -> None:
     _, divergence = run_both(written(tmp_path, "by_chance", "n int, by string"), spark)
     assert divergence == Divergence(1, "chance", ("1", "2"))
+
+
+def test_each_dead_letter_is_buried_once_and_what_a_sibling_is_writing_is_left_alone(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    topology = written(tmp_path, "only_even", "n int")
+    place, dead = ReplicaPlace(StateFolder.of(topology)), tmp_path / "out/dead.jsonl"
+    for name, unfinished in (("1", b""), ("2", b"the beginning of what a sibling writes")):
+        if unfinished:
+            with dead.open("ab") as file:
+                file.write(unfinished)
+        replica = Replica(topology, name, place, RunSettings())
+        replica.start(spark=spark)
+        assert replica.wait().ended
+    letters = dead.read_bytes().split(b"\n")
+    assert [json.loads(letter)["tuple"]["n"] for letter in letters[:-1]] == [1, 3, 5]
+    assert letters[-1] == b"the beginning of what a sibling writes"
 
 
 def stop_after(run: Run, epoch: int) -> Callable[[Snapshot], None]:

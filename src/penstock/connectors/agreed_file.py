@@ -26,15 +26,16 @@ def append_agreed(
     """
     agreed.parent.mkdir(parents=True, exist_ok=True)
     link_first_wins(proposed, agreed)
-    if is_done():
-        # It may have been done, and the name removed, before ours was given: then it is a leftover.
-        agreed.unlink(missing_ok=True)
-        return None
     try:
         source = agreed.open("rb", buffering=0)
     except FileNotFoundError:
         return None
     with source:
+        # Not before it is open: what has the name while the epoch is not done is what was decided, and once it is done
+        # a third sibling may give the name to its own bytes.
+        if is_done():
+            agreed.unlink(missing_ok=True)
+            return None
         return _write_at(target, start, source.fileno())
 
 

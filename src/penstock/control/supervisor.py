@@ -28,7 +28,7 @@ from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide, phase_of
 from penstock.replication.placement import HEALING_SECONDS, choose_cell
 from penstock.replication.replica import ReplicaPlace, log_of
-from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Roster, Told
+from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Member, Roster, Told
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView
 from penstock.runtime.swap import settle
@@ -41,6 +41,9 @@ _PACES_KEPT = 20
 _LOWERED_SECONDS = 90.0
 """A replica that starts leaves the processors to its siblings until it is safe, but no longer than this: on a machine
 with too much to do it would never catch up."""
+_ALL_SILENT_SECONDS = 5.0
+"""So long nobody is blamed when all replicas are signed out at once: the machine stood still, or the coordinator was
+away, and they sign in again."""
 _FAILURES_OF_A_SICK_CELL = 2
 """So many failures in a row, and never safe between them, are put down to the cell; one may be chance, or a kill."""
 _WRONG_TOPOLOGY = 2
@@ -86,6 +89,8 @@ class Supervisor:
         """The cells in which replicas have failed again and again, and when they last did."""
         self._head = Head()
         self._paces: deque[float] = deque(maxlen=_PACES_KEPT)
+        self._silent_since: float | None = None
+        """Since when none of several replicas is signed in."""
         self._stopping = False
         self._diverged = False
         self._version: str | None = None
@@ -270,6 +275,8 @@ class Supervisor:
             # Nobody can be told to be gone while the coordinator is away: only processes that are not there are.
             members, told = None, {}
         now = self._clock()
+        if self._may_sign_in_again(members, now):
+            members = None
         for slot in self._slots:
             self._look_at(slot, None if members is None else slot.name in members and members[slot.name].run,
                           told.get(slot.name), now)
@@ -279,6 +286,16 @@ class Supervisor:
             if self._head.epoch:
                 self._paces.append(now - self._head.moved)
             self._head = Head(furthest, now, max(self._paces, default=0.0))
+
+    def _may_sign_in_again(self, members: Mapping[str, Member] | None, now: float) -> bool:
+        """Whether several were signed in, and a moment ago all were signed out: it is hardly each one's own fault."""
+        if members is None:
+            return False
+        if members or sum(slot.sight.registered for slot in self._slots) < 2:
+            self._silent_since = None
+            return False
+        self._silent_since = self._silent_since if self._silent_since is not None else now
+        return now - self._silent_since < _ALL_SILENT_SECONDS
 
     def _any_safe(self) -> bool:
         return any(phase_of(slot.sight, self._head) is Phase.SAFE for slot in self._slots)

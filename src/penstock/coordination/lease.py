@@ -8,12 +8,12 @@ from after its first look. So the holder always stops first, whoever was frozen 
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 from penstock.coordination.base import SESSION_TTL_SECONDS, Coordinator
+from penstock.coordination.process_mark import since_start_of_machine
 
 _HELD_SHARE = 0.75
 """The part of the time to live for which a renewal is good: clocks may run a little apart."""
@@ -41,11 +41,6 @@ class Holding:
         return cls(**json.loads(text))
 
 
-def _since_start_of_machine() -> float:
-    # Python's monotonic clock stands while the machine sleeps; the others' clocks do not.
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
-
-
 class Lease:
     """A contender for, or the holder of, the lease with this key. For one thread at a time, but for `held`.
 
@@ -58,7 +53,7 @@ class Lease:
         key: str,
         holder: str,
         ttl: float = SESSION_TTL_SECONDS,
-        clock: Callable[[], float] = _since_start_of_machine,
+        clock: Callable[[], float] = since_start_of_machine,
     ) -> None:
         """All contenders for a key must give the same `ttl`, in seconds."""
         self.key = key

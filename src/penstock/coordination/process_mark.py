@@ -7,12 +7,19 @@ started, and the machine and its process namespace, without which the id means n
 from __future__ import annotations
 
 import os
+import time
 from functools import cache
 from pathlib import Path
 
 _PROCESSES = Path("/proc")
 _STATE, _STARTED = 0, 19
 """Fields of /proc/PID/stat, counted from behind the program's name."""
+
+
+def since_start_of_machine() -> float:
+    """Seconds by a clock that nobody sets, and that all processes of the machine share where there are marks."""
+    # Python's monotonic clock stands while the machine sleeps; the others' clocks do not.
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 def mark_of_this_process() -> str:
@@ -38,6 +45,11 @@ def is_gone(mark: str) -> bool:
         return False
     # A killed process whose parent has not looked yet is still listed, as a zombie.
     return status[_STARTED] != started or status[_STATE] in ("Z", "X")
+
+
+def is_of_another_start(mark: str) -> bool:
+    """Whether the machine was started anew since then, or it is another machine."""
+    return bool(mark) and mark.partition("/")[0] != _space().partition("/")[0]
 
 
 @cache

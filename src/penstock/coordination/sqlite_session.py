@@ -1,19 +1,24 @@
 """Sessions in the embedded coordinator: a row with a deadline, which its owner keeps moving.
 
 A session is dead when its deadline has passed or when its process is gone, whichever is seen first. Any
-process that comes across a dead session removes it together with its entries.
+process that comes across a dead session removes it together with its entries. Deadlines count from the start of
+the machine, which the file is of: a clock that is set does not end anything.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.coordination.process_mark import is_gone, mark_of_this_process
+from penstock.coordination.process_mark import (
+    is_gone,
+    is_of_another_start,
+    mark_of_this_process,
+    since_start_of_machine,
+)
 from penstock.coordination.sqlite_file import SqliteFile, transaction
 
 _BEATS_PER_TTL = 4
@@ -32,7 +37,7 @@ class SqliteSession:
         self._lock = threading.Lock()
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        self._deadline = time.time() + self._ttl
+        self._deadline = since_start_of_machine() + self._ttl
         row = (self.id, self._deadline, mark_of_this_process())
         connection.execute("INSERT INTO session VALUES (?, ?, ?)", row)
 
@@ -63,14 +68,14 @@ class SqliteSession:
                 file = file or SqliteFile(self._path, pause)
                 alive = self._beat(file.connection())
             except (sqlite3.Error, OSError):
-                alive = time.time() < self._deadline
+                alive = since_start_of_machine() < self._deadline
             if not alive:
                 self.expire()
         if file is not None:
             file.close()
 
     def _beat(self, connection: sqlite3.Connection) -> bool:
-        now = time.time()
+        now = since_start_of_machine()
         beat = connection.execute(
             "UPDATE session SET deadline = ? WHERE id = ? AND deadline > ?", (now + self._ttl, self.id, now)
         )
@@ -98,7 +103,7 @@ def end_dead_sessions(connection: sqlite3.Connection) -> bool:
 
 
 def _is_dead(deadline: float, process: str) -> bool:
-    return deadline <= time.time() or is_gone(process)
+    return deadline <= since_start_of_machine() or is_gone(process) or is_of_another_start(process)
 
 
 def _remove(connection: sqlite3.Connection, session: str) -> None:

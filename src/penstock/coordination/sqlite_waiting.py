@@ -23,6 +23,8 @@ LOOK_SECONDS = 0.2
 
 _PROCESSES = Path("/proc")
 _STOPPED = "T"
+_SESSION = 3
+"""Its place in /proc/PID/stat, counted from behind the program's name."""
 _REPLICA = b"--replica"
 """Stands in the command of a process that has siblings and a supervisor."""
 
@@ -55,7 +57,7 @@ def stopped_writers(file: Path) -> set[int]:
         locks = (_PROCESSES / "locks").read_text()
     except OSError:
         return set()
-    return {pid for pid in writers(locks, _inodes(file)) if _is_stopped(pid) and _is_replica(pid)}
+    return {pid for pid in writers(locks, _inodes(file)) if _is_stopped(pid) and _is_of_a_replica(pid)}
 
 
 def writers(locks: str, inodes: set[int]) -> set[int]:
@@ -85,11 +87,22 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
 
 
 def _is_stopped(pid: int) -> bool:
+    status = _status(pid)
+    return bool(status) and status[0] == _STOPPED
+
+
+def _is_of_a_replica(pid: int) -> bool:
+    """Itself, or what it has started: epochs are proposed by a worker of Spark's, and a replica has its own session."""
+    status = _status(pid)
+    return bool(status) and (_is_replica(pid) or _is_replica(int(status[_SESSION])))
+
+
+def _status(pid: int) -> list[str]:
+    """What the system says of a process, from behind its name; empty when it is gone."""
     try:
-        status = (_PROCESSES / str(pid) / "stat").read_text()
+        return (_PROCESSES / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] == _STOPPED
+        return []
 
 
 def _is_replica(pid: int) -> bool:

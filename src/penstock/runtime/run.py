@@ -284,7 +284,11 @@ class Run:
                 sink = shown_sink(item, self.topology, self.state.path.parent.parent, self.settings.replica)
             elif isinstance(sink, ConsoleSink) and show is not None:
                 sink = sink.writing_to(show)
-            self._sinks[item.name] = sink if self.settings.replica is None else sink.shared()
+            self._sinks[item.name] = self._shared(sink)
+
+    def _shared(self, sink: SinkConnector) -> SinkConnector:
+        """As it is used among siblings, where there are any."""
+        return sink if self.settings.replica is None else sink.shared()
 
     def _open_sinks(self, show: Callable[[EpochRows], None] | None) -> None:
         fresh = self.resumed_from == 0 and self.settings.replica is None
@@ -293,6 +297,7 @@ class Run:
         self._dead_letters = sink_connector(burial, self._place(burial.name))
         if self.settings.scratch is not None:
             self._dead_letters = self._dead_letters.redirected(self.settings.scratch) or self._dead_letters
+        self._dead_letters = self._shared(self._dead_letters)
         beginning = self.state.to_restore().sinks
         for name, sink in self._sinks.items():
             sink.open(fresh or name in beginning)

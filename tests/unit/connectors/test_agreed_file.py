@@ -97,6 +97,22 @@ def test_a_replica_that_wakes_up_long_after_changes_nothing(
     assert sorted((tmp_path / "out.jsonl").read_text().splitlines(keepends=True)) == expected
 
 
+def test_bytes_that_a_third_replica_gives_the_name_of_a_finished_epoch_are_not_written(tmp_path: Path) -> None:
+    """One sleeps at the very moment at which its siblings finish the epoch, and a third one comes too late."""
+    target, agreed = tmp_path / "out.jsonl", tmp_path / "agreed"
+    own, third = tmp_path / "own", tmp_path / "third"
+    own.write_text("a\nb\n")
+    third.write_text("b\na\n")
+
+    def sleeps() -> bool:
+        agreed.unlink()
+        agreed.hardlink_to(third)
+        return False
+
+    assert agreed_file.append_agreed(target, agreed, own, 0, sleeps) == 4
+    assert target.read_text() == "a\nb\n"
+
+
 def test_what_a_killed_replica_has_begun_is_finished_by_its_sibling(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,6 +125,20 @@ def test_a_topology_that_has_ended_or_is_to_begin_anew_does(tmp_path: Path, fres
         place.home.record(Committed(epoch=7, ended=True))
 
 
+def test_when_all_are_signed_out_at_once_they_may_sign_in_again(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine stood still for longer than their sessions last: nobody is killed for it."""
+    watched.until(Phase.SAFE, Phase.SAFE)
+    asked = []
+    with monkeypatch.context() as patch:
+        patch.setattr(watched._supervisor._roster, "members", lambda: asked.append("members") or {})
+        wait_until(lambda: len(asked) > 5, SECONDS)
+    watched.until(Phase.SAFE, Phase.SAFE)
+    assert (watched.starts("1"), watched.starts("2")) == (1, 1)
+    assert not any("gives no sign of life" in line for line in watched.said)
+
+
 def test_a_replica_that_is_killed_is_replaced_once(watched: Watched) -> None:
     watched.until(Phase.SAFE, Phase.SAFE)
     killed = process_of(watched, "1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,6 +77,30 @@ def test_who_only_reads_and_writes_entries_has_no_thread(path: Path) -> None:
     assert started() == ["penstock-session", "penstock-watcher"]
     coordinator.close()
     wait_until(lambda: started() == [])
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_clock_that_is_set_ends_no_session(path: Path, monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
+    owner, other = SqliteCoordinator(path), SqliteCoordinator(path)
+    owner.create_ephemeral("e", "v")
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + hours * 3600)
+    other.create_ephemeral("f", "v")
+    assert set(other.list("")) == {"e", "f"}
+    owner.close()
+    other.close()
+
+
+def test_a_session_of_before_the_machine_was_started_is_over(path: Path) -> None:
+    """Its deadline counts from another start, and would seem to be far away."""
+    coordinator = SqliteCoordinator(path)
+    coordinator.create_ephemeral("e", "v")
+    with outside(path) as connection:
+        connection.execute("UPDATE session SET deadline = 1e9, process = 'another-start/pid:[1] 1 2'")
+    other = SqliteCoordinator(path)
+    wait_until(lambda: list(other.list("")) == [])
+    other.close()
+    coordinator.close()
 
 
 def test_a_file_that_cannot_be_used_is_said_to_be(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,8 +16,16 @@ from penstock.coordination.sqlite import SqliteCoordinator
 from penstock.coordination.sqlite_waiting import stopped_writers, writers
 from penstock.errors import CoordinationError
 
-from ...stopped_writer import writer
+from ...stopped_writer import WRITER, writer
 from ...waiting import wait_until
+
+STARTS_A_WRITER = f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {WRITER!r}, sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid, flush=True)
+child.wait()
+"""
 
 
 @pytest.fixture
@@ -33,6 +43,22 @@ def test_a_stopped_replica_is_ended_and_its_siblings_go_on(path: Path) -> None:
         coordinator.put("k", "after")
         assert frozen.wait(10) == -signal.SIGKILL
     assert coordinator.get("k") == "after"
+    coordinator.close()
+
+
+def test_the_same_for_a_process_that_a_replica_has_started(path: Path) -> None:
+    """Epochs are proposed by a worker of Spark's, whose command says nothing of replicas."""
+    leader = [sys.executable, "-c", STARTS_A_WRITER, str(path), "--replica", "1"]
+    coordinator = SqliteCoordinator(path, wait_seconds=30)
+    with subprocess.Popen(leader, stdout=subprocess.PIPE, text=True, start_new_session=True) as replica:
+        assert replica.stdout is not None
+        frozen = int(replica.stdout.readline())
+        os.killpg(replica.pid, signal.SIGSTOP)
+        try:
+            wait_until(lambda: stopped_writers(path) == {frozen})
+            coordinator.put("k", "after")
+        finally:
+            os.killpg(replica.pid, signal.SIGKILL)
     coordinator.close()
 
 
