@@ -199,6 +199,9 @@ class SinkConnector(abc.ABC):
     def abort(self, staged: list[Staged]) -> None:
         """Throw staged rows away."""
 
+    def forget_staged(self, run: str) -> None:
+        """Throw away what a run has staged that is gone for good; see `Place.run`."""
+
     def close(self) -> None:
         """Let go of whatever `open` took hold of."""
 

@@ -153,6 +153,10 @@ class FileSink(SinkConnector):
     def abort(self, staged: list[Staged]) -> None:
         discard_parts(staged)
 
+    def forget_staged(self, run: str) -> None:
+        if self._staging.is_dir():
+            clear_leftovers(self._staging.iterdir(), run, fresh=False)
+
     def close(self) -> None:
         """Remove the staging folder, unless a sibling still has rows in it."""
         leave_staging(self._staging)

@@ -108,6 +108,9 @@ class SqlSink(SinkConnector):
     def abort(self, staged: list[Staged]) -> None:
         discard_parts(staged)
 
+    def forget_staged(self, run: str) -> None:
+        clear_leftovers(self.staging.glob("*.arrow"), run, fresh=False)
+
     def close(self) -> None:
         """Close the connections, and remove the staging folder unless a sibling still has rows in it."""
         from penstock.connectors.sql_database import close_database

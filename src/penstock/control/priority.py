@@ -1,4 +1,4 @@
-"""Have a replica that is starting leave the processors to its siblings, which deliver meanwhile.
+"""Have a replica leave the processors to its siblings: one that is starting, while they deliver; see `precedence`, too.
 
 Spark needs some ten seconds of processor time to start, and as much again until its code is compiled. On a small
 machine that would be felt in the output. Where Linux divides the processors by session (`autogroup`, usual on desktops
@@ -39,21 +39,16 @@ def lowered(command: Sequence[str]) -> list[str]:
 
 def lower_session(session: int, niceness: int = _NICE) -> None:
     """From now on its processes come after those of other sessions."""
-    _set_session(session, niceness)
+    if _sessions_count():
+        _set_session(session, niceness)
+    elif _threads_can_be_raised():
+        _set_threads(session, os.getpriority(os.PRIO_PROCESS, 0) + niceness)
 
 
 def raise_session(session: int) -> None:
     """From now on its processes are as important as others."""
     _set_session(session, 0)
-    ordinary = os.getpriority(os.PRIO_PROCESS, 0)
-    for _ in range(_ROUNDS):
-        # A thread that is started meanwhile has the priority of the one that starts it.
-        behind = [thread for thread in _threads(session) if _priority(thread) > ordinary]
-        if not behind:
-            return
-        for thread in behind:
-            with suppress(ProcessLookupError, PermissionError):
-                os.setpriority(os.PRIO_PROCESS, thread, ordinary)
+    _set_threads(session, os.getpriority(os.PRIO_PROCESS, 0))
 
 
 def _sessions_count() -> bool:
@@ -79,6 +74,18 @@ def _set_session(session: int, niceness: int) -> None:
             return
 
 
+def _set_threads(session: int, niceness: int) -> None:
+    wanted = min(niceness, LAST)
+    for _ in range(_ROUNDS):
+        # A thread that is started meanwhile has the priority of the one that starts it.
+        others = [thread for thread in _threads(session) if _priority(thread) not in (wanted, None)]
+        if not others:
+            return
+        for thread in others:
+            with suppress(ProcessLookupError, PermissionError):
+                os.setpriority(os.PRIO_PROCESS, thread, wanted)
+
+
 def _threads(session: int) -> list[int]:
     found: list[int] = []
     for process in processes_of(session):
@@ -87,8 +94,9 @@ def _threads(session: int) -> list[int]:
     return found
 
 
-def _priority(thread: int) -> int:
+def _priority(thread: int) -> int | None:
+    """None: it is gone."""
     try:
         return os.getpriority(os.PRIO_PROCESS, thread)
     except ProcessLookupError:
-        return 0
+        return None

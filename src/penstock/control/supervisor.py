@@ -12,14 +12,14 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from penstock.connectors.base import Place
-from penstock.connectors.registry import sink_connector
-from penstock.connectors.shown_rows import CONSOLE, shown_sink
+from penstock.control.precedence import Precedence, Runner
 from penstock.control.priority import can_be_raised, lower_session, lowered, raise_session
 from penstock.control.replica_process import ReplicaProcess
 from penstock.control.share import Share, a_while, alone, begins, note_history, wait
+from penstock.control.shared_sinks import SharedSinks
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
@@ -32,7 +32,6 @@ from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Member, R
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView
 from penstock.runtime.swap import settle
-from penstock.topology.dead_letters import buries, dead_letter_sink
 from penstock.topology.model import Topology
 
 _LOOK_SECONDS = 0.1
@@ -81,7 +80,7 @@ class Supervisor:
         self._place = place
         self._command = list(command)
         self._address = place.coordinator(topology, coordinator)
-        self._scratch = scratch
+        self._sinks = SharedSinks(topology, place.home.path, scratch)
         self._clock = clock
         self._when_safe: Callable[[], None] | None = when_safe
         self._slots: list[_Slot] = []
@@ -89,6 +88,9 @@ class Supervisor:
         """The cells in which replicas have failed again and again, and when they last did."""
         self._head = Head()
         self._paces: deque[float] = deque(maxlen=_PACES_KEPT)
+        self._precedence = Precedence()
+        self._is_away = False
+        """Whether the coordinator gave no answer at the last look."""
         self._silent_since: float | None = None
         """Since when none of several replicas is signed in."""
         self._stopping = False
@@ -145,6 +147,7 @@ class Supervisor:
                 for slot in self._slots:
                     self._act(slot)
                 self._look_whether_safe()
+                self._put_in_order()
                 if all(slot.sight.parked for slot in self._slots):
                     reasons = "\n".join(f"  replica {slot.name}: {slot.why}" for slot in self._slots)
                     raise DeliveryError(f"no replica of '{self.topology.name}' can go on:\n{reasons}")
@@ -191,7 +194,9 @@ class Supervisor:
         self._log.only_replicas(self._all)
         self._roster.forget()
         self._roster.adopt(version_of(self.topology))
-        self._open_sinks(anew or self._reached() == 0, restored.sinks)
+        # Nobody runs: whatever is staged will not be committed.
+        self._sinks.forget_staged(self._all)
+        self._sinks.open(anew or self._reached() == 0, restored.sinks)
         home.restored.unlink(missing_ok=True)
 
     def _make_ready_with_others(self, share: Share, fresh: bool, coordinator: Coordinator) -> None:
@@ -214,7 +219,7 @@ class Supervisor:
                 self._log.only_replicas(self._all)
                 self._roster.forget()
                 self._roster.adopt(own)
-                self._open_sinks(self._begins_empty(share), ())
+                self._sinks.open(self._begins_empty(share), ())
             note_history(coordinator, share.history)
 
     def _begins_empty(self, share: Share) -> bool:
@@ -228,18 +233,6 @@ class Supervisor:
                 "with --replace --fresh to begin anew"
             )
         return True
-
-    def _open_sinks(self, fresh: bool, beginning: Sequence[str]) -> None:
-        """Once, before any replica writes to them."""
-        items = [*self.topology.sinks, *([dead_letter_sink(self.topology)] if buries(self.topology) else [])]
-        for item in items:
-            if item.kind == CONSOLE:
-                sink = shown_sink(item, self.topology, self._place.home.path)
-            else:
-                sink = sink_connector(item, Place(self.topology.name, item.name, self.topology.folder.absolute()))
-                sink = (sink.redirected(self._scratch) if self._scratch else None) or sink
-            sink.open(fresh or item.name in beginning)
-            sink.close()
 
     def _reached(self) -> int:
         return self._place.home.furthest().committed().epoch
@@ -271,7 +264,9 @@ class Supervisor:
             members, told = self._roster.members(), self._roster.told()
             self._heed_version(self._roster.version())
             self._tell_who_is_parked(told)
+            self._is_away = False
         except CoordinationError:
+            self._is_away = True
             # Nobody can be told to be gone while the coordinator is away: only processes that are not there are.
             members, told = None, {}
         now = self._clock()
@@ -305,6 +300,15 @@ class Supervisor:
             self._when_safe()
             self._when_safe = None
 
+    def _put_in_order(self) -> None:
+        """Where replicas share processors, one of them goes ahead."""
+        if len(self._slots) < 2 or not can_be_raised():
+            return
+        here = {slot.name: slot.process.process for slot in self._slots
+                if slot.process is not None and slot.process.is_here and not slot.lowered}  # fmt: skip
+        runners = [Runner(slot.name, phase_of(slot.sight, self._head), slot.sight.took) for slot in self._slots]
+        self._precedence.heed(runners, here, median(self._paces) if self._paces else 0.0)
+
     def _heed_version(self, version: str | None) -> None:
         """A new version is a new chance for replicas that are parked."""
         if version != self._version:
@@ -320,6 +324,9 @@ class Supervisor:
             if slot.sight.parked and (said is None or said.how != PARKED):
                 last = slot.told or Told(slot.run or slot.past)
                 self._roster.tell(slot.name, replace(last, how=PARKED, why=slot.why))
+                # It begins with a sibling's checkpoint if it ever starts again.
+                self._log.forget_replica(slot.name)
+                self._sinks.forget_staged([slot.name])
 
     def _heed_divergence(self) -> None:
         if self._diverged:
@@ -375,7 +382,8 @@ class Supervisor:
         slot.why = told.why if told is not None and told.how == FAILED and told.run == slot.run else self._how(code)
         parked = code == _WRONG_TOPOLOGY
         self._say(f"replica {slot.name} {'is parked' if parked else 'has ended'}: {slot.why.splitlines()[0]}")
-        failures = sight.failures + 1
+        # Without a coordinator none can go on: that is not its fault.
+        failures = sight.failures + (0 if self._is_away else 1)
         if failures >= _FAILURES_OF_A_SICK_CELL and not parked:
             self._sick[slot.cell] = self._clock()
         return replace(sight, failures=failures, parked=parked, seen=False, registered=False, running=False, epoch=0)
@@ -395,6 +403,9 @@ class Supervisor:
     def _act(self, slot: _Slot) -> None:
         now = self._clock()
         match decide(slot.sight, self._head, now):
+            case Action.START if self._is_away:
+                # It could not sign in.
+                pass
             case Action.START:
                 others = [other.cell for other in self._slots if other is not slot]
                 if self._share is not None:
@@ -434,3 +445,6 @@ class Supervisor:
         for process in here:
             if process.is_alive():
                 process.kill()
+        # One that was killed shortly before is not started again.
+        self._sinks.forget_staged(slot.name for slot in self._slots)
+

@@ -14,6 +14,7 @@ _POSTPONED = "postponed/"
 _ASKED = "asked/"
 _PROGRESS = "progress/"
 _DELIVERED = "delivered/"
+_BEGUN = "begun/"
 
 
 class EpochLog:
@@ -33,7 +34,7 @@ class EpochLog:
 
     def clear(self) -> None:
         """Forget every epoch and every replica's progress."""
-        for prefix in (_PREFIX, _POSTPONED, _ASKED, _PROGRESS, _DELIVERED):
+        for prefix in (_PREFIX, _POSTPONED, _ASKED, _PROGRESS, _DELIVERED, _BEGUN):
             for key in self._coordinator.list(prefix):
                 self._coordinator.delete(key)
 
@@ -103,6 +104,10 @@ class EpochLog:
         """Say that this replica has delivered the epoch; return the first that said so."""
         return self._coordinator.create_if_absent(_key(epoch, _DELIVERED), replica)
 
+    def begins(self, epoch: int, who: str) -> bool:
+        """Whether it is this one who delivers an epoch that nobody may deliver twice: the first that asks."""
+        return self._coordinator.create_if_absent(_key(epoch, _BEGUN), who) == who
+
     def deliveries(self, last: int) -> dict[int, str]:
         """By epoch, in order, the replica that delivered it; of so many of the last that are still known."""
         # Not all entries: there may be many, and with some coordinators each is asked for by itself.
@@ -113,6 +118,10 @@ class EpochLog:
         """All others are gone for good: what they have noted holds no records back."""
         for replica in self.progress().keys() - set(names):
             self._coordinator.delete(_PROGRESS + replica)
+
+    def forget_replica(self, name: str) -> None:
+        """It will not go on from where it is: what it has noted holds no records back."""
+        self._coordinator.delete(_PROGRESS + name)
 
     def note_progress(self, replica: str, epoch: int) -> None:
         """Tell the others that this replica has committed `epoch` and will not ask for earlier ones again."""
@@ -130,10 +139,11 @@ class EpochLog:
             if number > oldest:
                 break
             self._coordinator.delete(_key(number))
-        for key in self._coordinator.list(_DELIVERED):
-            if int(key.removeprefix(_DELIVERED)) > oldest:
-                break
-            self._coordinator.delete(key)
+        for prefix in (_DELIVERED, _BEGUN):
+            for key in self._coordinator.list(prefix):
+                if int(key.removeprefix(prefix)) > oldest:
+                    break
+                self._coordinator.delete(key)
         for prefix in (_POSTPONED, _ASKED):
             for key in self._coordinator.list(prefix):
                 # By then the last of its tuples has been replayed.

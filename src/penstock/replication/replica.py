@@ -26,7 +26,7 @@ from penstock.replication.version import version_of
 from penstock.runtime.progress import Snapshot
 from penstock.runtime.run import Outcome, Run, RunSettings
 from penstock.runtime.state_folder import StateFolder, is_alive
-from penstock.topology.model import LOCAL, Topology
+from penstock.topology.model import ANY_CELL, LOCAL, Topology
 
 _SECONDS_BETWEEN_WORDS = 0.25
 
@@ -91,6 +91,7 @@ class Replica:
         self._roster = Roster(self._coordinator)
         try:
             self._refuse_other_version()
+            self._refuse_taken_cell()
             self._joined = self._joins()
             self._coordinator.on_expired(self._join_again)
             # Killed when all was done, before it could say so: there is nothing left to run.
@@ -175,6 +176,20 @@ class Replica:
                 f"replica {self.name} has another version of '{self.topology.name}' than its siblings ({own} here, "
                 f"{agreed} there): give every replica the same file and the same code"
             )
+
+    def _refuse_taken_cell(self) -> None:
+        """A supervisor chooses another one; whoever starts a replica by hand may not know."""
+        if ANY_CELL in self.topology.cells:
+            return
+        own = self._member
+        for other in self._roster.members().values():
+            same_place = other.cell == own.cell and (own.cell != LOCAL or other.host == own.host)
+            if other.name != self.name and same_place:
+                raise TopologyError(
+                    f"replica {other.name} of '{self.topology.name}' is in cell {own.cell} already, process "
+                    f"{other.process} on {other.host}, and a failure there would take both: give another --cell, or "
+                    "write cells: any"
+                )
 
     def _join_again(self) -> None:
         """The session was lost: this process was frozen, or the coordinator away."""

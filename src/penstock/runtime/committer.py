@@ -13,6 +13,7 @@ import itertools
 import json
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -74,6 +75,8 @@ class Committer:
     """The last epoch that was begun before this start."""
     _retired: bool = field(init=False, default=False)
     _turn: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _mark: str = field(init=False, default_factory=lambda: uuid.uuid4().hex)
+    """Tells this start from others of the same name."""
 
     def __post_init__(self) -> None:
         self._committed = self.state.committed()
@@ -139,7 +142,7 @@ class Committer:
         return record.epoch > self._committed.epoch
 
     def _deliver(self, record: EpochRecord, staged: dict[str, list[Staged]], letters: Iterator[Letter]) -> None:
-        if self._has_a_sibling_delivered(record.epoch):
+        if self._has_a_sibling_delivered(record.epoch) or not self._is_the_one_who_delivers(record.epoch):
             for name, sink in self.sinks.items():
                 sink.abort(staged[name])
         else:
@@ -154,6 +157,15 @@ class Committer:
         # Without an answer the sinks are asked: each finds out for itself what it has.
         with contextlib.suppress(CoordinationError):
             return self.log.delivered_by(epoch) is not None
+        return False
+
+    def _is_the_one_who_delivers(self, epoch: int) -> bool:
+        """At most once means: of all replicas one tries, and no other when it fails. Others may all try."""
+        if self.replica is None or self.delivery is not Delivery.AT_MOST_ONCE:
+            return True
+        with contextlib.suppress(CoordinationError):
+            return self.log.begins(epoch, self._mark)
+        # Nobody can say whether a sibling does.
         return False
 
     def _commit_at_sinks(
@@ -178,16 +190,18 @@ class Committer:
         for name, sink in self.sinks.items():
             sink.abort(staged[name])
         if record.epoch > self._committed.epoch:
-            lost = self._committed.lost_tuples + sum(record.tuples.values())
+            # A sibling has gone on meanwhile.
+            is_lost = not self._has_a_sibling_delivered(record.epoch)
+            lost = sum(record.tuples.values()) if is_lost else 0
             self._committed = replace(
                 self._committed,
                 epoch=record.epoch,
                 ended=record.last,
-                lost_epochs=self._committed.lost_epochs + 1,
-                lost_tuples=lost,
+                lost_epochs=self._committed.lost_epochs + is_lost,
+                lost_tuples=self._committed.lost_tuples + lost,
             )
             self.state.record(self._committed)
-            self.progress.lost(lost)
+            self.progress.lost(self._committed.lost_tuples)
 
     def _record_of(self, batch_id: int) -> EpochRecord:
         # The offset log says which epoch this is: a state repartition adds a batch of its own, so counting

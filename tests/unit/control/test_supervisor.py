@@ -10,12 +10,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from penstock import Topology
+from penstock.connectors.base import Place
+from penstock.connectors.file_sink import FileSink
 from penstock.control.supervisor import Supervisor
+from penstock.errors import CoordinationError
 from penstock.replication.lifecycle import Phase
 from penstock.replication.replica import ReplicaPlace, opened_roster
+from penstock.replication.roster import Member
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView, views_of
 from penstock.runtime.state_folder import Committed, StateFolder
@@ -152,10 +157,50 @@ def test_a_replica_that_is_killed_is_replaced_once(watched: Watched) -> None:
     assert "replica 1 has ended: it was killed by signal 9" in watched.said
 
 
+def staged_by(replica: str, folder: Path) -> Path:
+    """Rows that wait for their commit."""
+    sink = FileSink.configure(Place("pair", "out", folder, replica), {"file": "out.jsonl"})
+    staged = sink.stage(iter([pa.RecordBatch.from_pydict({"line": ["{}\n"]})]))
+    return Path(staged.detail["part"])
+
+
+def test_what_is_staged_when_nobody_runs_is_thrown_away(tmp_path: Path) -> None:
+    part = staged_by("2", tmp_path)
+    Watched(tmp_path).end()
+    assert not part.exists()
+
+
+def test_while_the_coordinator_is_away_nobody_is_started_or_blamed(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched.until(Phase.SAFE, Phase.SAFE)
+    asked = 0
+
+    def away() -> dict[str, Member]:
+        nonlocal asked
+        asked += 1
+        raise CoordinationError("nobody answers")
+
+    with monkeypatch.context() as patch:
+        killed = process_of(watched, "1")
+        patch.setattr(watched._supervisor._roster, "members", away)
+        os.killpg(killed, signal.SIGKILL)
+        watched.until(Phase.DOWN, Phase.SAFE)
+        seen = asked
+        wait_until(lambda: asked > seen + 10, SECONDS)
+        assert watched.starts("1") == 1
+        assert watched._supervisor._slots[0].sight.failures == 0
+    watched.until(Phase.SAFE, Phase.SAFE)
+    assert (watched.starts("1"), watched.starts("2")) == (2, 1)
+
+
 def test_one_that_will_not_start_is_parked_with_its_reason_until_there_is_a_new_version(
     watched: Watched, tmp_path: Path
 ) -> None:
     watched.until(Phase.SAFE, Phase.SAFE)
+    parts = {name: staged_by(name, tmp_path) for name in ("1", "2")}
+    for name in ("1", "2"):
+        watched._supervisor._log.note_progress(name, 7)
     (tmp_path / "broken-2").touch()
     os.killpg(process_of(watched, "2"), signal.SIGKILL)
     watched.until(Phase.SAFE, Phase.PARKED)
@@ -164,6 +209,10 @@ def test_one_that_will_not_start_is_parked_with_its_reason_until_there_is_a_new_
     # Whoever looks from outside sees it, too.
     wait_until(lambda: [view.phase for view in seen_from_outside(watched)] == [Phase.SAFE, Phase.PARKED], SECONDS)
     assert seen_from_outside(watched)[1].why == "its file is wrong"
+    # It holds nothing back, and leaves nothing behind; what a sibling is at work with stays.
+    wait_until(lambda: list(watched._supervisor._log.progress()) == ["1"], SECONDS)
+    wait_until(lambda: not parts["2"].exists(), SECONDS)
+    assert parts["1"].exists()
     (tmp_path / "broken-2").unlink()
     watched._supervisor._roster.open_to_new_version()
     watched.until(Phase.SAFE, Phase.SAFE)

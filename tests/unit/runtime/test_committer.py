@@ -234,6 +234,42 @@ def siblings(tmp_path: Path) -> tuple[Machine, Machine]:
     return first, replace(first, replica="2", lives=1)
 
 
+def test_at_most_once_no_sibling_tries_what_one_has_died_over(
+    siblings: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed, sibling = (replace(machine, delivery=Delivery.AT_MOST_ONCE) for machine in siblings)
+    for machine in (killed, sibling):
+        machine.live(until=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(EpochLog, "delivered", lambda *_: Fuse(0).burn())
+        with pytest.raises(Crash):
+            killed.live(until=2)
+    sibling.live()
+    killed.live()
+    assert [killed.rows(sink) for sink in killed.sinks] == [ALL_ROWS, ALL_ROWS]
+    # What a sibling has delivered meanwhile is not lost; of the second epoch nobody has said that it was.
+    assert killed.state.committed().lost_epochs == 1
+
+
+def test_at_most_once_two_that_deliver_at_the_same_moment_deliver_once(
+    siblings: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = [replace(machine, delivery=Delivery.AT_MOST_ONCE) for machine in siblings]
+    both[0].live(until=0)
+    meeting = threading.Barrier(2, timeout=PATIENCE_SECONDS)
+
+    def nobody_yet(log: EpochLog, epoch: int) -> None:
+        meeting.wait()
+
+    monkeypatch.setattr(EpochLog, "delivered_by", nobody_yet)
+    threads = [threading.Thread(target=machine.live) for machine in both]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [both[0].rows(sink) for sink in both[0].sinks] == [ALL_ROWS, ALL_ROWS]
+
+
 @pytest.mark.parametrize("turns", ["12", "21", "1", "1221"])
 def test_at_least_once_an_epoch_that_a_replica_has_delivered_is_left_out_by_its_siblings(
     siblings: tuple[Machine, Machine], turns: str

@@ -1,0 +1,75 @@
+"""Which replica of a machine comes first when they all want its processors at once.
+
+Replicas work on the same epoch at the same moment, and the first to finish delivers it: where they share cores, each
+is as slow as all of them together. So one goes ahead, and its siblings take what it leaves; when it is sick or gone,
+another goes ahead. Those that would fall behind that way are not held back: all are to stay safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock.control.priority import lower_session, raise_session
+from penstock.replication.lifecycle import Phase
+
+BEHIND = 10
+"""The niceness of those that follow: beside one that is at work they get a tenth of a core."""
+_EASY, _HARD = 0.5, 0.8
+"""Who takes at most the first share of the time between two epochs for one may follow; who takes more than the second
+may not any longer."""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """What counts of one replica."""
+
+    name: str
+    phase: Phase
+    took: float
+    """Seconds its last epoch took it; 0 when nobody knows."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Who goes ahead, if anybody does, and who follows."""
+
+    ahead: str | None = None
+    following: frozenset[str] = frozenset()
+
+
+def order_after(before: Order, runners: Sequence[Runner], pace: float) -> Order:
+    """The order from now on; `pace` is how many seconds there usually are between two epochs. Pure."""
+    safe = [runner for runner in runners if runner.phase is Phase.SAFE]
+    if not safe:
+        return Order()
+    ahead = before.ahead if before.ahead in {runner.name for runner in safe} else safe[0].name
+    following = {
+        runner.name
+        for runner in safe
+        if runner.name != ahead and 0 < runner.took <= pace * (_HARD if runner.name in before.following else _EASY)
+    }
+    return Order(ahead, frozenset(following))
+
+
+class Precedence:
+    """Has the replicas of this machine keep to the order; `sessions` says by name which are here, and theirs."""
+
+    def __init__(
+        self, lower: Callable[[int, int], None] = lower_session, restore: Callable[[int], None] = raise_session
+    ) -> None:
+        self._lower, self._restore = lower, restore
+        self._order = Order()
+        self._behind: dict[str, int] = {}
+        """Who was made to follow, and its session."""
+
+    def heed(self, runners: Sequence[Runner], sessions: Mapping[str, int], pace: float) -> None:
+        self._order = order_after(self._order, [runner for runner in runners if runner.name in sessions], pace)
+        following = {name: sessions[name] for name in self._order.following}
+        for name, session in self._behind.items():
+            if following.get(name) != session and sessions.get(name) == session:
+                self._restore(session)
+        for name, session in following.items():
+            if self._behind.get(name) != session:
+                self._lower(session, BEHIND)
+        self._behind = following

@@ -1,0 +1,61 @@
+"""Where replicas share processors one goes ahead, and nobody is held back who would not stay safe."""
+
+from __future__ import annotations
+
+from penstock.control.precedence import BEHIND, Order, Precedence, Runner, order_after
+from penstock.replication.lifecycle import Phase
+
+PACE = 1.0
+
+
+def safe(name: str, took: float = 0.2) -> Runner:
+    return Runner(name, Phase.SAFE, took)
+
+
+def test_the_first_goes_ahead_and_the_others_follow() -> None:
+    order = order_after(Order(), [safe("1"), safe("2"), safe("3")], PACE)
+    assert order == Order("1", frozenset({"2", "3"}))
+
+
+def test_who_goes_ahead_does_so_until_it_is_not_safe() -> None:
+    first = Order("2", frozenset({"1"}))
+    assert order_after(first, [safe("1"), safe("2")], PACE) == first
+    for phase in (Phase.DOWN, Phase.FROZEN, Phase.RECOVERING):
+        assert order_after(first, [safe("1"), Runner("2", phase, 0.2)], PACE) == Order("1")
+
+
+def test_who_hardly_keeps_up_is_not_held_back() -> None:
+    alone = order_after(Order(), [safe("1"), safe("2", took=0.6)], PACE)
+    assert alone == Order("1")
+    following = Order("1", frozenset({"2"}))
+    assert order_after(following, [safe("1"), safe("2", took=0.6)], PACE) == following
+    assert order_after(following, [safe("1"), safe("2", took=0.9)], PACE) == alone
+    # As fast as it goes: there is no time between two epochs.
+    assert order_after(following, [safe("1"), safe("2", took=0.2)], 0.2) == alone
+
+
+def test_of_one_that_recovers_or_has_not_said_how_long_it_takes_nothing_is_asked() -> None:
+    runners = [safe("1"), Runner("2", Phase.RECOVERING, 0.2), safe("3", took=0.0)]
+    assert order_after(Order(), runners, PACE) == Order("1")
+    assert order_after(Order(), runners[1:2], PACE) == Order()
+
+
+def test_each_session_is_set_once_and_one_that_is_gone_is_left_alone() -> None:
+    done: list[tuple[int, ...]] = []
+    precedence = Precedence(
+        lambda session, niceness: done.append((session, niceness)), lambda session: done.append((session,))
+    )
+    both, sessions = [safe("1"), safe("2")], {"1": 11, "2": 22}
+    precedence.heed(both, sessions, PACE)
+    precedence.heed(both, sessions, PACE)
+    assert done == [(22, BEHIND)]
+    # The first is killed: the second goes ahead, and who comes in its place follows.
+    precedence.heed([Runner("1", Phase.DOWN, 0.2), safe("2")], {"2": 22}, PACE)
+    assert done[1:] == [(22,)]
+    precedence.heed(both, {"1": 12, "2": 22}, PACE)
+    assert done[2:] == [(12, BEHIND)]
+    precedence.heed(both, {"1": 13, "2": 22}, PACE)
+    assert done[3:] == [(13, BEHIND)]
+    # Replicas of other machines have processors of their own.
+    precedence.heed(both, {"2": 22}, PACE)
+    assert done[4:] == []
