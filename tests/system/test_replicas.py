@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,8 @@ from .replicated import owner, stream
 
 PATIENCE_SECONDS = 900
 """Many starts of Spark, two of them at a time."""
+
+PAUSE_SECONDS = 10.0
 
 CODE = "def tagged(tup):\n    return tup.id, tup.key, '{version}'\n"
 
@@ -52,15 +56,42 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         yield Project.new(tmp_path, stream("1s", "id bigint, key string, version string"))
 
 
+class Pauses:
+    """The longest time for which nothing was added to a file."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        self.longest = 0.0
+
+    def __enter__(self) -> Pauses:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        size, grown = -1, time.monotonic()
+        while not self._over.wait(0.1):
+            now, found = time.monotonic(), self._file.stat().st_size
+            self.longest = max(self.longest, now - grown)
+            if found != size:
+                size, grown = found, now
+
+
 def test_new_code_and_another_division_are_put_in_place_one_replica_at_a_time(project: Project, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(CODE.format(version="old"))
     with project.running() as run:
         run.until(lambda: safe(project))
         (tmp_path / "own.py").write_text(CODE.format(version="new"))
-        restarted = project.run(".", "--json", command="restart", patience=PATIENCE_SECONDS)
+        with Pauses(tmp_path / "out/all.jsonl") as pauses:
+            restarted = project.run(".", "--json", command="restart", patience=PATIENCE_SECONDS)
+            rescaled = project.run(".", "counted=3", "--json", command="rescale", patience=PATIENCE_SECONDS)
         assert restarted.returncode == 0, restarted.stderr
         assert json.loads(restarted.stdout)["restarted"] == ["1", "2"]
-        rescaled = project.run(".", "counted=3", "--json", command="rescale", patience=PATIENCE_SECONDS)
         assert rescaled.returncode == 0, rescaled.stderr
         assert json.loads(rescaled.stdout)["after"] == 3
         run.until(lambda: safe(project))
@@ -77,7 +108,8 @@ def test_new_code_and_another_division_are_put_in_place_one_replica_at_a_time(pr
     assert (versions[0], versions[-1]) == ("old", "new")
     counts = [json.loads(line) for line in project.output()["counts"]]
     assert sum(max(row["count"] for row in counts if row["key"] == key) for key in "abc") == len(rows)
-    # Whichever was restarted, the other one was there.
+    # Whichever was restarted, the other one was there: a start alone takes longer than any pause was.
+    assert pauses.longest < PAUSE_SECONDS
     phases = [[view["phase"] for view in event["replicas"]] for event in told]
     assert ["safe", "safe"] in phases
     first = phases.index(["safe", "safe"])

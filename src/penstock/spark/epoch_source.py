@@ -54,6 +54,8 @@ FORMAT = "penstock"
 
 SMALL_EPOCH_TUPLES = 20_000
 _SMALL_EPOCH_BYTES = 8 << 20
+_SLOWER = 0.9
+"""The pace of time where a clock is behind that of the epochs."""
 _PAUSE_SECONDS = 0.2
 _ORDERS_SECONDS = 0.25
 """How often a reader looks whether somebody wants another interval."""
@@ -301,8 +303,7 @@ class EpochReader(_SimpleStreamReaderWrapper):
         agreed = self._log.get(epoch)
         if agreed is not None or self._signals.stop_wanted():
             return agreed
-        # A clock that jumps back stands still instead: the time of epochs never goes back.
-        now = max(int(time.time() * 1000), start["time_ms"])
+        now = self._time_after(start)
         if self._is_too_soon(start, now):
             return None
         filled = any((*json.loads(start["tuples"]).values(), *json.loads(start.get("replays", "{}")).values()))
@@ -324,14 +325,27 @@ class EpochReader(_SimpleStreamReaderWrapper):
             proposal = replace(proposal, tables=versions)
         return self._log.propose(proposal)
 
+    def _time_after(self, start: Mapping[str, Any]) -> int:
+        """The time of an epoch that is cut now, in milliseconds: never before that of the last one.
+
+        Where this clock is behind, for it was set back or that of the replica which cut the last one was ahead, time goes
+        on by what has passed, a tenth more slowly until the clock has caught up.
+        """
+        waited = self._waited_since(start)
+        return max(int(time.time() * 1000), start["time_ms"] + int(waited * 1000 * _SLOWER))
+
+    def _waited_since(self, start: Mapping[str, Any]) -> float:
+        """Seconds since this reader first saw the last epoch."""
+        if self._seen[0] != start["epoch"]:
+            self._seen = start["epoch"], time.monotonic()
+        return time.monotonic() - self._seen[1]
+
     def _is_too_soon(self, start: Mapping[str, Any], now: int) -> bool:
         interval = self._interval_ms()
         if not interval or not start["epoch"]:
             return False
-        if self._seen[0] != start["epoch"]:
-            self._seen = start["epoch"], time.monotonic()
         # Also where the clock has jumped back.
-        waited: float = max(now - start["time_ms"], (time.monotonic() - self._seen[1]) * 1000)
+        waited: float = max(now - start["time_ms"], self._waited_since(start) * 1000)
         return waited < interval
 
     def _interval_ms(self) -> float:

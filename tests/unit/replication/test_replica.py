@@ -56,6 +56,17 @@ def test_one_with_another_version_than_its_siblings_is_refused(
     assert roster.told()["2"].how == FAILED
 
 
+def test_one_that_is_started_in_the_cell_of_a_sibling_is_refused(place: ReplicaPlace, tmp_path: Path) -> None:
+    own = replace(topology(tmp_path), cells=("spark://a:7077", "spark://b:7077"))
+    sibling = replace(SIBLING, cell="spark://a:7077")
+    place.home.path.mkdir()
+    with opened_roster(place.home.coordinator) as roster:
+        roster.join(sibling)
+        with pytest.raises(TopologyError, match="replica 1 of 'pair' is in cell spark://a:7077 already"):
+            Replica(own, "2", place, RunSettings(), "spark://a:7077").start()
+        assert roster.members() == {"1": sibling}
+
+
 def test_one_that_is_refused_says_nothing_in_the_name_of_one_that_runs(
     place: ReplicaPlace, roster: Roster, tmp_path: Path
 ) -> None:

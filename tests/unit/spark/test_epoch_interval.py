@@ -72,6 +72,21 @@ def test_a_clock_that_was_set_back_ten_minutes_holds_nobody_up(tmp_path: Path, c
     assert not too_soon(one, clock, 3, cut_at)
 
 
+def test_time_goes_on_where_the_clock_is_ten_minutes_behind(tmp_path: Path, clock: Clock) -> None:
+    """It was set back, or the replica that cut the last epoch had one that was ahead, and is dead."""
+    one = reader(tmp_path, 500)
+    last = {"epoch": 3, "time_ms": 1_600_000}
+    assert one._time_after(last) == 1_600_000
+    clock.pass_by(100)
+    assert one._time_after(last) == 1_690_000
+    # The next epoch goes on from there; the clock comes nearer, and is right in the end.
+    last = {"epoch": 4, "time_ms": 1_690_000}
+    clock.pass_by(10)
+    assert one._time_after(last) == 1_690_000
+    clock.wall = 1_700
+    assert one._time_after(last) == 1_700_000
+
+
 def test_without_an_interval_nobody_waits(tmp_path: Path, clock: Clock) -> None:
     assert not too_soon(reader(tmp_path, 0), clock, 1, clock.wall)
 
