@@ -328,11 +328,11 @@ class EpochReader(_SimpleStreamReaderWrapper):
     def _time_after(self, start: Mapping[str, Any]) -> int:
         """The time of an epoch that is cut now, in milliseconds: never before that of the last one.
 
-        Where this clock is behind, for it was set back or that of the replica which cut the last one was ahead, time goes
-        on by what has passed, a tenth more slowly until the clock has caught up.
+        Where this clock is behind, for it was set back or that of the replica which cut the last one was ahead, time
+        goes on by what has passed, a tenth more slowly until the clock has caught up.
         """
         waited = self._waited_since(start)
-        return max(int(time.time() * 1000), start["time_ms"] + int(waited * 1000 * _SLOWER))
+        return max(int(time.time() * 1000), int(start["time_ms"] + waited * 1000 * _SLOWER))
 
     def _waited_since(self, start: Mapping[str, Any]) -> float:
         """Seconds since this reader first saw the last epoch."""
