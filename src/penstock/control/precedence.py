@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from penstock.control.priority import lower_session, raise_session
 from penstock.replication.lifecycle import Phase
 
-BEHIND = 10
-"""The niceness of those that follow: beside one that is at work they get a tenth of a core."""
+BEHIND = 15
+"""The niceness of those that follow: beside one that is at work they get a thirtieth of a core."""
 _EASY, _HARD = 0.5, 0.8
 """Who takes at most the first share of the time between two epochs for one may follow; who takes more than the second
 may not any longer."""
