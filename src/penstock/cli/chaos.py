@@ -122,8 +122,10 @@ def chaos(
                     (*PENSTOCK, "rescale", *arguments))
         found = rehearse(subject, settings, ways, scratch.path, stage.begin)
         scratch.kept |= not found.kept
-        place = _write_report(found, report, scratch.path)
+        place, trouble = _write_report(found, report, scratch.path)
     _show(found, as_json)
+    if trouble:
+        fail(f"the report could not be written to {place}: {trouble}", 1)
     if report is not None or scratch.kept:
         err.print(Text(f"report: {place}", style="dim"), soft_wrap=True)
     if not found.kept:
@@ -180,11 +182,15 @@ def _stopped_like_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _write_report(found: Report, wanted: Path | None, scratch: Path) -> Path:
+def _write_report(found: Report, wanted: Path | None, scratch: Path) -> tuple[Path, str]:
+    """Where it is, or should be, and why it could not be written."""
     place = wanted or scratch / "chaos-report.json"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps(found.to_json(), indent=2) + "\n", encoding="utf-8")
-    return place
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps(found.to_json(), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        return place, error.strerror or str(error)
+    return place, ""
 
 
 def _show(found: Report, as_json: bool) -> None:

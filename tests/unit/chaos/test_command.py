@@ -39,6 +39,15 @@ def test_a_kept_promise_ends_with_0(project: Path, monkeypatch: pytest.MonkeyPat
     assert report["seed"] == 5
 
 
+def test_what_was_found_is_told_though_the_disk_is_full_under_the_report(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = run(monkeypatch, str(project), "--kills", "1", "--report", "/dev/full")
+    assert done.exit_code == 1
+    assert "out: lost 0, duplicated 0" in done.stdout
+    assert "the report could not be written to /dev/full: No space left on device" in done.stderr
+
+
 def test_a_broken_promise_ends_with_1_and_keeps_the_evidence(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
