@@ -16,16 +16,15 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 _SPARK = Path(__file__).parent / "spark"
-_MADE_ONCE = {
-    "postgresql": "postgresql", "zookeeper": "zookeeper", "undisturbed": "readings", "stopped_once": "readings"}
-"""Fixtures that are servers or take many seconds to make, and who shares them. The first that a test has counts."""
+_MADE_ONCE = {"postgresql": "postgresql", "undisturbed": "readings", "stopped_once": "readings"}
+"""Fixtures that are servers or take many seconds to make, and the tests that share them."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where tests run side by side (`--dist loadgroup`), those that share something do so in one process.
 
-    So there is one Spark session and one server of each kind: a JVM takes a gigabyte, and there are never more than
+    So there is one Spark session and one PostgreSQL: a JVM takes a gigabyte, and there are never more than
     four at a time.
     """
     for item in items:
