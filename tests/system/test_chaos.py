@@ -6,8 +6,12 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from ..examples import copied_example
 from .penstock_command import PENSTOCK
+
+pytestmark = pytest.mark.by_itself
 
 PATIENCE_SECONDS = 900
 """Five starts of Spark on a busy machine; alone it takes about a minute."""

@@ -25,6 +25,8 @@ from .penstock_command import PATIENCE_SECONDS, run_penstock
 from .readings import TICKS
 from .running_console import Console, Supervisor, console, kill_topologies
 
+pytestmark = pytest.mark.by_itself
+
 STREAM = TICKS.replace("topology: readings", "topology: stream") + "  ids: {from: ticks, file: out/ids.jsonl}\n"
 BOUNDED = STREAM.replace("topology: stream", "topology: bounded").replace("rate: 50", "count: 100")
 TAKEOVER_SECONDS = 5.0

@@ -23,6 +23,8 @@ from .made_up_node import MadeUpNode, made_up_node, progress, replica
 from .penstock_command import PATIENCE_SECONDS, run_penstock
 from .running_console import Console, console
 
+pytestmark = pytest.mark.by_itself
+
 SCREENSHOTS = os.environ.get("PENSTOCK_SCREENSHOTS")
 """Where to put the pictures of the docs; they are made anew with `make screenshots`."""
 SEEN_SECONDS = 2.0

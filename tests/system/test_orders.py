@@ -15,6 +15,8 @@ from penstock.runtime.state_folder import StateFolder, is_alive
 from .readings import TICKS, Project
 from .replicated import owner, stream
 
+pytestmark = pytest.mark.by_itself
+
 _QUIET_SECONDS = 2.0
 """Ten epochs long."""
 

@@ -11,6 +11,8 @@ import pytest
 
 from .replicated import owner
 
+pytestmark = pytest.mark.by_itself
+
 COMMANDS = """\
 Interval OP1 200
 Status

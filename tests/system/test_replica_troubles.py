@@ -25,6 +25,8 @@ from .penstock_command import PATIENCE_SECONDS, PENSTOCK
 from .readings import Project
 from .replicated import owner, stream
 
+pytestmark = pytest.mark.by_itself
+
 INTERVAL = "500ms"
 QUIET_SECONDS = 3.0
 """Six epochs long."""

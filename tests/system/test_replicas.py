@@ -18,6 +18,8 @@ from penstock.replication.views import all_safe
 from .readings import TOPOLOGY, Project
 from .replicated import owner, stream
 
+pytestmark = pytest.mark.by_itself
+
 PATIENCE_SECONDS = 900
 """Many starts of Spark, two of them at a time."""
 

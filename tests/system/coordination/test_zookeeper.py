@@ -21,6 +21,8 @@ from ...unit.coordination.process_conformance import ProcessConformance
 from ...unit.coordination.process_surroundings import ProcessSurroundings
 from ...waiting import wait_until
 
+pytestmark = pytest.mark.by_itself
+
 TTL_SECONDS = 2.0
 
 
