@@ -22,6 +22,7 @@ from penstock.plan.graph import Plan
 from penstock.runtime.progress import Progress
 from penstock.spark.digests import OPERATOR_DIGEST, SINK_DIGEST
 from penstock.spark.late_tuples import LATE_COUNT
+from penstock.spark.tuple_counts import PORT_COUNTS, TUPLE_COUNT
 from penstock.topology.lineage import watching_operators
 
 _SETTLE_SECONDS = 5.0
@@ -65,8 +66,10 @@ class OperatorCounts(StreamingQueryListener):
         counts, digests, late = {}, {}, 0
         for name, row in progress.get("observedMetrics", {}).items():
             node, _, what = name.rpartition("|")
-            if what == "tuples" and node in self._operators:
+            if what == TUPLE_COUNT and node in self._operators:
                 counts[node] = int(row["tuples"])
+            elif what == PORT_COUNTS and node in self._operators:
+                self._progress.add_ports(node, {port: int(number) for port, number in row.items()})
             elif what == LATE_COUNT:
                 late += int(row["tuples"])
             elif what in (OPERATOR_DIGEST, SINK_DIGEST):

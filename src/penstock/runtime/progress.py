@@ -33,6 +33,8 @@ class Snapshot:
     """How often a source tuple was put off because of a failure, to be replayed."""
     late: int = 0
     """Tuples that came too late for all of their windows, or for their join."""
+    ports: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By operator, the tuples of each of its ports, where there are several. `tuples` has their sum."""
 
 
 @dataclass
@@ -51,6 +53,7 @@ class Progress:
     _failed: dict[str, int] = field(default_factory=dict)
     _retried: int = 0
     _late: int = 0
+    _ports: dict[str, dict[str, int]] = field(default_factory=dict)
     _started: float = field(default_factory=time.monotonic)
 
     def begin(self) -> None:
@@ -60,6 +63,12 @@ class Progress:
     def add(self, counts: dict[str, int]) -> None:
         with self._lock:
             _add(self._tuples, counts)
+
+    def add_ports(self, operator: str, counts: Mapping[str, int]) -> None:
+        """Tuples that have left an operator with several ports, by port."""
+        with self._lock:
+            _add(self._ports.setdefault(operator, {}), counts)
+            _add(self._tuples, {operator: sum(counts.values())})
 
     def epoch_committed(
         self, epoch: int, backlog: int, took_ms: float, delivered: dict[str, int], malformed: dict[str, int]
@@ -103,6 +112,7 @@ class Progress:
                 dict(self._failed),
                 self._retried,
                 self._late,
+                {operator: dict(counts) for operator, counts in self._ports.items()},
             )
 
 

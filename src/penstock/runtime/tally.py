@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from penstock.plan.counting import derive_counts, derive_port_counts
+from penstock.plan.counting import Measured, derive_counts, derive_port_counts
 from penstock.plan.graph import Plan
 from penstock.runtime.progress import Snapshot
 
@@ -26,8 +26,8 @@ class Line:
 def tally(plan: Plan, snapshot: Snapshot) -> list[Line]:
     """A line for each source, operator and sink, in the order written."""
     topology = plan.topology
-    counts = derive_counts(plan, snapshot.tuples, snapshot.delivered)
-    ports = derive_port_counts(plan, snapshot.tuples, snapshot.delivered)
+    measured = Measured(snapshot.tuples, snapshot.delivered, snapshot.ports)
+    counts, ports = derive_counts(plan, measured), derive_port_counts(plan, measured)
     sources = [
         Line("source", item.name, snapshot.tuples.get(item.name, 0), snapshot.malformed.get(item.name, 0))
         for item in topology.sources

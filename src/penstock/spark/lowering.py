@@ -36,6 +36,7 @@ from penstock.spark.numbering import CARRIED, HIDDEN, MARK, TIME
 from penstock.spark.rows_made import NUMBERS, tuples_of
 from penstock.spark.self_acking import emits_with_unacked
 from penstock.spark.staging import align, tagged_rows
+from penstock.spark.tuple_counts import with_count
 from penstock.spark.unacked import NAME as UNACKED_TUPLES
 from penstock.spark.unacked import TREE, UnackedTuples
 from penstock.spark.windows import lower_window
@@ -195,10 +196,7 @@ def _(step: Apply, lowering: Lowering) -> DataFrame:
     if lowering.digests and own_function(step.operator):
         frame = with_digest(frame, step.operator.name, OPERATOR_DIGEST)
     if lowering.metrics and step.operator.name in lowering.counted:
-        number = F.count(F.lit(1))
-        if isinstance(step.operator, Custom) and step.operator.name in lowering.plan.self_acking:
-            number = F.count_if(F.col(PORT) < len(step.operator.emits))
-        return frame.observe(f"{step.operator.name}|tuples", number.alias("tuples"))
+        return with_count(frame, step.operator, step.operator.name in lowering.plan.self_acking)
     return frame
 
 

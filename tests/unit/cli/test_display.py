@@ -20,6 +20,7 @@ from penstock.errors import DeliveryError
 from penstock.replication.lifecycle import Phase
 from penstock.replication.views import ReplicaView
 from penstock.runtime.progress import Progress, Snapshot
+from penstock.runtime.tally import Line
 from penstock.topology.model import Topology
 
 
@@ -44,6 +45,18 @@ def test_every_line_says_when_and_of_what(capsys: pytest.CaptureFixture[str]) ->
     for line in (phase, progress):
         assert (line["topology"], line["replica"]) == ("t", "2")
         assert line["time"].endswith("+00:00")
+
+
+def test_ports_are_told_beside_the_operators_and_not_among_them(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [Line("custom", "split", 7, ports={"words": 5, "short": 2}), Line("count", "counts", 3)]
+    with JsonDisplay(Topology("t"), lambda _: lines) as display:
+        display.look(snapshot(1, {}))
+    (progress,) = said(capsys)
+    assert progress["tuples"] == {"split": 7, "counts": 3}
+    assert progress["ports"] == {"split.words": 5, "split.short": 2}
+    with PlainDisplay(lambda _: lines) as plain:
+        plain.end(snapshot(1, {}), "done")
+    assert "epoch 1 lag 0 split=7 counts=3\n" in capsys.readouterr().err
 
 
 def test_failures_are_told_by_operator_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:

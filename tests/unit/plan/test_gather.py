@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from penstock.epochs.ticking import tick_rules
-from penstock.plan.counting import derive_counts
+from penstock.plan.counting import Measured, derive_counts
 from penstock.plan.description import brief_of
 from penstock.plan.graph import Apply, Exchange, Gather, Merge, build_plan
 from penstock.plan.output_mode import output_mode
@@ -96,7 +96,7 @@ def test_the_plan_shows_ports() -> None:
 def test_the_count_of_a_gathered_operator_is_its_own() -> None:
     plan = build_plan(joined().sink("out", console=True))
     assert isinstance(plan.step("paid"), Apply)
-    assert derive_counts(plan, {"orders": 5, "payments": 4}, {"out": 3}) == {"paid": 3}
+    assert derive_counts(plan, Measured({"orders": 5, "payments": 4}, {"out": 3})) == {"paid": 3}
 
 
 def test_a_join_with_another_condition_does_not_go_on_from_the_old_state() -> None:
