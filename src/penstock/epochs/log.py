@@ -103,6 +103,11 @@ class EpochLog:
         """Say that this replica has delivered the epoch; return the first that said so."""
         return self._coordinator.create_if_absent(_key(epoch, _DELIVERED), replica)
 
+    def forget_deliveries(self) -> None:
+        """Nobody says any more who has delivered what: each sink finds out for itself what it has."""
+        for key in self._coordinator.list(_DELIVERED):
+            self._coordinator.delete(key)
+
     def deliveries(self, last: int) -> dict[int, str]:
         """By epoch, in order, the replica that delivered it; of so many of the last that are still known."""
         # Not all entries: there may be many, and with some coordinators each is asked for by itself.
