@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import trustme
 
+from penstock.cli.stopping import INTERRUPTED
 from penstock.console.bundle import pack
 from penstock.console.desired import Desired
 from penstock.console.home import ConsoleHome
@@ -21,7 +26,7 @@ from penstock.replication.views import all_safe
 from penstock.runtime.state_folder import StateFolder
 
 from ..waiting import wait_until
-from .penstock_command import PATIENCE_SECONDS, run_penstock
+from .penstock_command import PATIENCE_SECONDS, PENSTOCK, run_penstock
 from .readings import TICKS
 from .running_console import Console, Supervisor, console, kill_topologies
 
@@ -29,6 +34,8 @@ pytestmark = pytest.mark.by_itself
 
 STREAM = TICKS.replace("topology: readings", "topology: stream") + "  ids: {from: ticks, file: out/ids.jsonl}\n"
 BOUNDED = STREAM.replace("topology: stream", "topology: bounded").replace("rate: 50", "count: 100")
+END = '"event": "end"'
+"""What a topology says last."""
 TAKEOVER_SECONDS = 5.0
 QUIET_SECONDS = 6.0
 """Longer than a standby takes to lead."""
@@ -60,12 +67,30 @@ def test_topologies_outlive_the_console_which_finds_them_again(tmp_path: Path) -
         assert 'penstock_up{topology="stream"} 1.0' in running.client.text("/metrics")
         wait_until(lambda: running.client.get("/api/console")["leading"])
         running.client.command("stream", "interval", interval="30s")
-        running.client.command("stream", "stop")
-        wait_until(lambda: running.how("stream") == "stopped", PATIENCE_SECONDS)
+        with followed(running, "stream", tmp_path / "followed") as log:
+            wait_until(log.read_text, PATIENCE_SECONDS)
+            assert END not in log.read_text()
+            running.client.command("stream", "stop")
+            wait_until(lambda: running.how("stream") == "stopped", PATIENCE_SECONDS)
+            wait_until(lambda: END in log.read_text())
         rows = (running.work("stream") / "out/ids.jsonl").read_text().splitlines()
         ids = sorted(json.loads(row)["id"] for row in rows)
         assert ids == list(range(len(ids)))
         assert len(ids) > 50
+
+
+@contextmanager
+def followed(at: Console, topology: str, shown: Path) -> Iterator[Path]:
+    """While somebody follows its log, until Ctrl-C; the file has what is shown."""
+    with shown.open("wb") as out:
+        process = subprocess.Popen([PENSTOCK, "logs", topology, "-f", "--at", at.url], stdout=out)
+    try:
+        yield shown
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_SECONDS) == INTERRUPTED
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_standby_takes_over_from_a_master_that_was_killed_and_nobody_waits(tmp_path: Path) -> None:
@@ -197,8 +222,25 @@ def test_replicas_on_nodes_of_their_own_outlive_a_node(tmp_path: Path) -> None:
             return new and all_safe(("1", "2"), members, roster.told(), 0)
 
         wait_until(is_renewed, PATIENCE_SECONDS)
-        coordinator.close()
         wait_until(lambda: not master.client.get("/api/topologies/stream")["busy"], PATIENCE_SECONDS)
+        # Back to a checkpoint, on both nodes: the sinks skip what they have.
+        master.client.command("stream", "checkpoint", name="kept")
+        (kept,) = master.client.get("/api/topologies/stream/checkpoints")
+        assert kept["node"] == "n2"
+        later = kept["epoch"] + 4
+        wait_until(lambda: three.state("stream").furthest().committed().epoch > later, PATIENCE_SECONDS)
+        before_it = {member.run for member in roster.members().values()}
+        said = master.client.command("stream", "restore", name="kept")["said"]
+        assert said.startswith(f"'stream' goes back to epoch {kept['epoch']}, on all nodes, when it starts")
+        wait_until(is_renewed, PATIENCE_SECONDS)
+        for node in (two, three):
+            (replica,) = node.state("stream").replicas().values()
+            assert "going on from a sibling's checkpoint" in (replica.logs / "replica.log").read_text()
+            assert node.state("stream").history() == 1
+        reached = max(node.state("stream").furthest().committed().epoch for node in (two, three))
+        wait_until(lambda: all(node.state("stream").furthest().committed().epoch > max(reached, later) + 3
+                               for node in (two, three)), PATIENCE_SECONDS)  # fmt: skip
+        coordinator.close()
         master.client.command("stream", "kill")
         wait_until(lambda: master.how("stream") == "stopped", PATIENCE_SECONDS)
         ids = sorted(json.loads(row)["id"] for row in rows.read_text().splitlines())

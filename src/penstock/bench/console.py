@@ -85,8 +85,9 @@ def measure_console(
         resources.callback(teller.join)
         resources.callback(over.set)
         tell("two masters start")
-        first, second = (_master(home, resources) for _ in range(2))
-        leader, standby = (first, second) if _leads(first[1]) else (second, first)
+        masters = [_master(home, resources) for _ in range(2)]
+        place = leading([client for _, client in masters])
+        leader, standby = masters[place], masters[1 - place]
         tell("a topology starts")
         reached = _real_topology(home, leader[1], resources)
         tell(f"{topologies} topologies for {seconds:.0f} s")
@@ -193,11 +194,23 @@ def _leads(client: Client) -> bool:
     return False
 
 
+def leading(clients: Sequence[Client], seconds: float = _PATIENCE_SECONDS) -> int:
+    """The place of the one that leads; waited for, as while one takes over from another nothing is measured."""
+    found: list[int] = []
+
+    def is_one() -> bool:
+        found[:] = [place for place, client in enumerate(clients) if _leads(client)]
+        return len(found) == 1
+
+    _await(is_one, "not one of the masters led", seconds)
+    return found[0]
+
+
 def _await(condition: Callable[[], bool], otherwise: str, seconds: float = _PATIENCE_SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise DeliveryError(f"{otherwise} within {seconds:.0f} s")
+            raise DeliveryError(f"{otherwise} within {seconds:g} s")
         time.sleep(0.05)
 
 

@@ -60,8 +60,12 @@ class Reached:
                                     f"{_PATIENCE_SECONDS:.0f} s")  # fmt: skip
             time.sleep(_LOOK_SECONDS)
 
-    def await_stillness(self) -> None:
+    def await_stillness(self, patience: float = _PATIENCE_SECONDS) -> None:
+        deadline = time.monotonic() + patience
         while time.time() - self.moments[-1][0] < _STILL_SECONDS:
+            if time.monotonic() > deadline:
+                raise DeliveryError(f"the topology '{NAME}' was told to freeze, and still does epochs {patience:g} s "
+                                    f"later: the last is {self.moments[-1][1]}")  # fmt: skip
             time.sleep(_LOOK_SECONDS)
 
     def _look_until_over(self) -> None:

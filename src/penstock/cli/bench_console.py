@@ -32,6 +32,7 @@ def console(
     really runs, with an epoch every half second. `page is behind` is how long at worst its page still showed an epoch
     when the next was done already; `a command` is from a `freeze` until the last epoch was done, or from an `unfreeze`
     until the next one was, at worst, and how many epochs were done after a `freeze`: the one in flight is.
+    It begins when one of the masters leads, and gives up on a `freeze` that has no effect within a minute.
     `takeover` is from the `kill -9` of the leading master until the other leads.
     """
     from penstock.bench.console import measure_console

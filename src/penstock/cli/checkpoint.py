@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from penstock.cli.state_place import CoordinatorOption, StateOption, settled_sta
 
 if TYPE_CHECKING:
     from penstock.runtime.manifest import Manifest
+    from penstock.runtime.state_folder import StateFolder
 
 
 def checkpoint(
@@ -26,6 +28,9 @@ def checkpoint(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     state: StateOption = None,
     coordinator: CoordinatorOption = None,
+    nodes: Annotated[
+        Path | None, typer.Option(hidden=True, help="With --list: those of all nodes, which keep what they have here.")
+    ] = None,
     at: AtOption = None,
     token: TokenOption = None,
 ) -> None:
@@ -46,7 +51,9 @@ def checkpoint(
         delete_snapshot(folder, delete)
         typer.echo(f"checkpoint '{delete}' is removed", err=True)
     elif listing:
-        _show(topology.name, [summary(each) for each in list_snapshots(folder)], as_json)
+        found = [{**summary(each), **of} for state, of in _places(topology.name, folder, nodes)
+                 for each in list_snapshots(state)]  # fmt: skip
+        _show(topology.name, found, as_json)
     else:
         taken = take_snapshot(folder, topology.name, folder.coordinator_for(topology, coordinator), name)
         if as_json:
@@ -54,6 +61,15 @@ def checkpoint(
         else:
             typer.echo(f"checkpoint '{taken.name}' after epoch {taken.epoch}, {megabytes(taken.size)}, is in "
                        f"{folder.snapshots / taken.name}")
+
+
+def _places(topology: str, own: StateFolder, nodes: Path | None) -> list[tuple[StateFolder, dict[str, str]]]:
+    """Where checkpoints of a topology are, and what else to say of those."""
+    from penstock.runtime.state_folder import StateFolder
+
+    if nodes is None:
+        return [(own, {})]
+    return [(StateFolder(path), {"node": path.parents[1].name}) for path in sorted(nodes.glob(f"*/{topology}/state"))]
 
 
 def _at_console(topology: str, name: str | None, listing: bool, delete: str | None, as_json: bool, at: str | None,

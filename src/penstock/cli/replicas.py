@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from penstock.plan.rewrites import rewrite
 from penstock.replication.replica import Replica, ReplicaPlace
 from penstock.replication.views import ReplicaView
 from penstock.runtime.progress import Progress, Snapshot
+from penstock.runtime.restore import RestoreSettings, look_at, put_in_place
 from penstock.runtime.run import Outcome, RunSettings
 from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.tally import tally
@@ -38,18 +39,23 @@ def replica_command(file: Path | None, sets: Sequence[str] | None, given: Mappin
 
 def supervise(
     topology: Topology, settings: RunSettings, command: Sequence[str], as_json: bool, share: Share | None = None,
-    progress_file: Path | None = None,
+    progress_file: Path | None = None, begin_with: RestoreSettings | None = None,
 ) -> None:
-    """Run all replicas, or a share of them, until the input ends, or until Ctrl-C."""
+    """Run all replicas, or a share of them, until the input ends, or until Ctrl-C.
+
+    `begin_with` is the checkpoint with which the history of a share begins, if it does not begin with nothing.
+    """
     home = StateFolder.of(topology, settings.state)
-    supervisor = Supervisor(topology, ReplicaPlace(home), command, settings.coordinator, settings.scratch, share=share,
-                            when_safe=_make_archive)  # fmt: skip
     plan = rewrite(build_plan(topology))
     address = home.coordinator_for(topology, settings.coordinator)
     with (
         choose_display(topology, functools.partial(tally, plan), as_json, None, progress_file) as display,
         scripted(topology, address, display.log) as script,
     ):
+        go_back = (None if begin_with is None
+                   else functools.partial(_go_back, topology, begin_with, settings, display.say))  # fmt: skip
+        supervisor = Supervisor(topology, ReplicaPlace(home), command, settings.coordinator, settings.scratch,
+                                share=share, when_safe=_make_archive, go_back=go_back)  # fmt: skip
         reached = supervisor.start(settings.fresh, display.say)
         script.hold()
         if reached:
@@ -71,6 +77,17 @@ def supervise(
         script.end()
         rows.look(last.epoch, display.rows)
         display.end(last, how_it_ended(Outcome(ended, last)))
+
+
+def _go_back(
+    topology: Topology, to: RestoreSettings, settings: RunSettings, say: Callable[[str], None], lock: int
+) -> None:
+    """Put a checkpoint in the place of what is at home; who calls it holds that."""
+    found = look_at(topology, to, settings)
+    for note in found.notes:
+        say(note)
+    put_in_place(found, settings, lock, say)
+    say(f"going back to epoch {found.manifest.epoch}, with {to.source}")
 
 
 def _make_archive() -> None:

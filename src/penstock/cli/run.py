@@ -54,6 +54,13 @@ def run(
                                  "the rest. M: how often it was begun anew.")
     ] = None,
     nodes: Annotated[Path | None, typer.Option(hidden=True, help="Where all nodes keep what they have.")] = None,
+    begin_with: Annotated[
+        Path | None, typer.Option(hidden=True, metavar="DIR", help="With --share: the checkpoint with which that "
+                                  "history begins; the first node that comes goes back to it.")
+    ] = None,
+    fresh_sinks: Annotated[
+        bool, typer.Option("--fresh-sinks", hidden=True, help="With --begin-with: as for `penstock restore`.")
+    ] = False,
     progress_file: Annotated[
         Path | None, typer.Option(hidden=True, help="With --json and --supervised: a file that tells progress at once, "
                                   "for a console.")
@@ -73,6 +80,7 @@ def run(
     from penstock.cli.scripted import scripted
     from penstock.control.share import Share
     from penstock.replication.sibling import go_on_without_replicas
+    from penstock.runtime.restore import RestoreSettings
     from penstock.runtime.run import Run, RunSettings
     from penstock.runtime.tally import tally
     from penstock.spark.session import default_master
@@ -92,7 +100,8 @@ def run(
     if topology.replicas > 1 or supervised:
         given = {"--master": master, "--state": state, "--memory": memory, "--coordinator": coordinator,
                  "--scratch": scratch, "--share": share, "--nodes": nodes}
-        supervise(topology, settings, replica_command(file, sets, given), as_json, part, progress_file)
+        back = None if begin_with is None else RestoreSettings(begin_with, fresh_sinks=fresh_sinks, held=True)
+        supervise(topology, settings, replica_command(file, sets, given), as_json, part, progress_file, back)
         return
     running = Run(topology, settings)
     if running.state.replicas():

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from penstock.console.desired import Wanted
 from penstock.console.home import ConsoleHome, TopologyPlace
@@ -39,7 +40,14 @@ class Calling:
         """What a run is told of its share, where other nodes have the rest."""
         if not wanted.spread:
             return []
-        return ["--share", str(Share(self.here(wanted), wanted.fresh)), "--nodes", str(self.home.nodes)]
+        begins = wanted.begins_with
+        back = [] if begins is None else ["--begin-with", str(self.checkpoint(wanted, begins.node, begins.checkpoint)),
+                                          *(["--fresh-sinks"] if begins.fresh_sinks else [])]  # fmt: skip
+        return ["--share", str(Share(self.here(wanted), wanted.fresh)), "--nodes", str(self.home.nodes), *back]
+
+    def checkpoint(self, wanted: Wanted, node: str, name: str) -> Path:
+        """Where a node's checkpoint is."""
+        return self.home.topology(wanted.name, node).state.snapshots / name
 
     def shared_log(self, wanted: Wanted) -> str | None:
         """The coordinator of a topology, where it is not a file of its own among its state."""

@@ -100,7 +100,10 @@ def new_goal(command: Command, wanted: Wanted) -> Wanted:
             f"'{wanted.name}' may not be crashed on purpose: say `chaos: allowed` in its file, and submit it again"
         )
     if wanted.spread and command.verb is Verb.RESTORE:
-        raise CommandRefused(f"restore is not possible for '{wanted.name}', whose replicas are on several nodes")
+        if wanted.goal is Goal.PAUSE:
+            raise CommandRefused(f"something else is being done to '{wanted.name}', which was stopped for it: look at "
+                                 "its events, and try again when it runs")  # fmt: skip
+        return wanted if wanted.goal is Goal.STOP else replace(wanted, goal=Goal.PAUSE)
     if command.verb is Verb.RESTART and (wanted.replicas < 2 or wanted.spread):
         # A node whose only replica could not go on has given up, and starts it again.
         return replace(wanted, goal=Goal.RUN, starts=wanted.starts + 1)

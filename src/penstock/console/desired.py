@@ -31,6 +31,18 @@ class Goal(StrEnum):
 
 
 @dataclass(frozen=True)
+class Beginning:
+    """The checkpoint with which a topology begins, where its replicas are on several nodes."""
+
+    history: int
+    """For this number of `fresh` only: the next time it begins with nothing, or with another."""
+    node: str
+    """Among whose files it is."""
+    checkpoint: str
+    fresh_sinks: bool = False
+
+
+@dataclass(frozen=True)
 class Wanted:
     """One topology as it was submitted."""
 
@@ -55,11 +67,20 @@ class Wanted:
     """Grows with every change."""
     nodes: dict[str, str] = field(default_factory=dict)
     """By replica, the node that runs it."""
+    beginning: Beginning | None = None
+    """With what it was last told to begin, if not with nothing."""
 
     @classmethod
     def from_json(cls, text: str) -> Wanted:
         fields = json.loads(text)
-        return cls(**{**fields, "sets": tuple(fields["sets"]), "goal": Goal(fields["goal"])})
+        beginning = fields.get("beginning")
+        return cls(**{**fields, "sets": tuple(fields["sets"]), "goal": Goal(fields["goal"]),
+                      "beginning": None if beginning is None else Beginning(**beginning)})  # fmt: skip
+
+    @property
+    def begins_with(self) -> Beginning | None:
+        """The checkpoint with which its present history begins; None: with nothing."""
+        return self.beginning if self.beginning is not None and self.beginning.history == self.fresh else None
 
     def on(self, node: str) -> tuple[str, ...]:
         """The replicas that a node runs."""

@@ -11,14 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 from penstock.console.calling import Calling, environment
 from penstock.console.commands import EVERYWHERE, ONE_BY_ONE, Verb
-from penstock.console.desired import Wanted
+from penstock.console.desired import Desired, Wanted
+from penstock.console.going_back import await_nobody, going_back, holder_of, refuse_taken_name
 from penstock.console.masking import masked
 from penstock.console.nodes import Node, Nodes, Task
 from penstock.console.order_giving import ORDERS, give_order
 from penstock.console.tended import Tended
 from penstock.console.tending import begun_with
 from penstock.console.topology_log import shown_log
-from penstock.errors import CoordinationError
+from penstock.errors import CommandRefused, CoordinationError
 
 _COMMAND_SECONDS = 300.0
 _ROLLING_SECONDS = 1800.0
@@ -37,9 +38,10 @@ _ROLLING_AT_ONCE = 16
 class NodeCommands:
     """Carries out tasks in threads of its own; a topology has at most one at a time, questions aside."""
 
-    def __init__(self, node: Node, nodes: Nodes, calling: Calling) -> None:
+    def __init__(self, node: Node, nodes: Nodes, calling: Calling, desired: Desired) -> None:
         self._node = node
         self._nodes = nodes
+        self._desired = desired
         self._calling = calling
         self._quick = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-command")
         self._rolling = ThreadPoolExecutor(_ROLLING_AT_ONCE, thread_name_prefix="penstock-rolling")
@@ -72,6 +74,8 @@ class NodeCommands:
         def carry_out() -> None:
             try:
                 done, said = self.carry_out(wanted, tended, task.verb, words)
+            except CommandRefused as refused:
+                done, said = False, str(refused)
             except Exception as error:
                 done, said = False, f"{type(error).__name__}: {error}"
             self._finish(task, done, said)
@@ -108,6 +112,8 @@ class NodeCommands:
             if log is None and not state.path.is_dir():
                 return False, f"topology '{wanted.name}' has not run yet: nothing in {state.path}"
             return True, give_order(wanted, state.coordinator_of(wanted.name, log), verb, words)
+        if wanted.spread and verb == Verb.RESTORE:
+            return True, self._go_back(wanted, tended, words)
         if verb == Verb.RESTORE:
             # The only one with something before the file: which of the checkpoints in the state's folder.
             name, *words = words
@@ -120,6 +126,10 @@ class NodeCommands:
             command += ["--only", ",".join(here)]
         if wanted.spread and verb == Verb.DEAD_LETTERS:
             command.append("--spread")
+        if wanted.spread and verb == Verb.CHECKPOINT:
+            command += ["--nodes", str(self._calling.home.nodes)]
+            if list(words[:1]) == ["--name"]:
+                refuse_taken_name(self._calling, wanted, words[1], tended.place.state)
         done, said = self._called(command, tended, verb, environment(wanted))
         if done and verb == Verb.RESTART:
             # Which replicas are watched does not change with the version.
@@ -129,6 +139,22 @@ class NodeCommands:
         said = _without_secrets(said, wanted.sets, verb) if done and "--json" in words else masked(said, wanted.sets)
         # Whole lines: they may be JSON.
         return done, said if len(said) <= _LAST_WORDS else said[-_LAST_WORDS:].partition("\n")[2]
+
+    def _go_back(self, wanted: Wanted, tended: Tended, words: Sequence[str]) -> str:
+        """Look whether a checkpoint can be restored, and have all nodes begin with it; raises CommandRefused."""
+        name, *options = words
+        node = holder_of(self._calling, wanted, name, self._nodes.alive())
+        await_nobody(wanted, tended.place.state.coordinator_of(wanted.name, self._calling.shared_log(wanted)))
+        checkpoint = str(self._calling.checkpoint(wanted, node, name))
+        command = [*self._calling.line(Verb.RESTORE, wanted, tended.place, checkpoint), *options, "--dry-run", "--json"]
+        done, said = self._called(command, tended, Verb.RESTORE, environment(wanted))
+        if not done:
+            raise CommandRefused(masked(said, wanted.sets))
+        fresh_sinks = "--fresh-sinks" in options
+        self._desired.change(wanted.name, lambda now: going_back(now, wanted, node, name, fresh_sinks))
+        looked = json.loads(said)
+        return "\n".join([f"'{wanted.name}' goes back to epoch {looked['epoch']}, on all nodes, when it starts",
+                          *(f"note: {masked(note, wanted.sets)}" for note in looked["notes"])])  # fmt: skip
 
     def _called(
         self, command: Sequence[str], tended: Tended, verb: str, variables: Mapping[str, str]

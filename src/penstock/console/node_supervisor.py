@@ -70,7 +70,7 @@ class NodeSupervisor:
         self._fetch = fetch
         self._say = say
         self._tended: dict[str, Tended] = {}
-        self._commands = NodeCommands(node, self._nodes, self._calling)
+        self._commands = NodeCommands(node, self._nodes, self._calling, self._desired)
         self._over = threading.Event()
         self._wake = threading.Event()
 
@@ -81,6 +81,9 @@ class NodeSupervisor:
 
     def run(self) -> None:
         """Until `stop`. The topologies go on without it."""
+        with contextlib.suppress(OSError):
+            # Others that see it share this home.
+            (self._home.nodes / self.node.name).mkdir(parents=True, exist_ok=True)
         self.find()
         with contextlib.suppress(CoordinationError):
             self._coordinator.watch(self._nodes.tasks_of(self.node.name), self._wake.set)

@@ -15,7 +15,6 @@ from penstock.errors import CoordinationError
 from penstock.runtime.state_folder import StateFolder
 
 _BEING_MADE_READY = "being-made-ready"
-_HISTORY = "history"
 _LOOK_SECONDS = 0.1
 _PATIENCE_SECONDS = 180.0
 
@@ -46,7 +45,10 @@ class Share:
                      if path.absolute() != own.path.absolute() and self._is_of_this_history(path))  # fmt: skip
 
     def _is_of_this_history(self, state: Path) -> bool:
-        """A node that was away when the topology was begun anew still has the one before."""
+        """A node that was away when the topology was begun anew, or has not got to it, still has the one before."""
+        noted = StateFolder(state).history()
+        if noted is not None:
+            return noted == self.history
         try:
             return int(json.loads((state.parent / "begun").read_text())["fresh"]) == self.history
         except (OSError, ValueError, KeyError):
@@ -63,7 +65,9 @@ def alone(coordinator: Coordinator) -> Iterator[None]:
     try:
         yield
     finally:
-        coordinator.delete(_BEING_MADE_READY)
+        # Frozen for too long, one may have lost it to another.
+        if coordinator.get(_BEING_MADE_READY) == mine:
+            coordinator.delete(_BEING_MADE_READY)
 
 
 def wait(deadline: float, what: str) -> None:
@@ -75,13 +79,3 @@ def wait(deadline: float, what: str) -> None:
 def a_while() -> float:
     """Until when to wait."""
     return time.monotonic() + _PATIENCE_SECONDS
-
-
-def begins(coordinator: Coordinator, history: int) -> bool:
-    """Whether this history is a new one: what there is of the last is to be cleared."""
-    known = coordinator.get(_HISTORY)
-    return known is not None and int(known) < history
-
-
-def note_history(coordinator: Coordinator, history: int) -> None:
-    coordinator.put(_HISTORY, str(history))

@@ -18,19 +18,21 @@ from typing import Any
 from penstock.control.precedence import Precedence, Runner
 from penstock.control.priority import can_be_raised, lower_session, lowered, raise_session
 from penstock.control.replica_process import ReplicaProcess
-from penstock.control.share import Share, a_while, alone, begins, note_history, wait
+from penstock.control.share import Share, a_while, alone, wait
 from penstock.control.shared_sinks import SharedSinks
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.orders import Orders
 from penstock.errors import CoordinationError, DeliveryError, TopologyError
+from penstock.replication.history import history_of, note_history
 from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide, phase_of
 from penstock.replication.placement import HEALING_SECONDS, choose_cell
 from penstock.replication.replica import ReplicaPlace, log_of
 from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Member, Roster, Told
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView
+from penstock.runtime.state_folder import StateFolder, ToRestore
 from penstock.runtime.swap import settle
 from penstock.topology.model import Topology
 
@@ -72,11 +74,17 @@ class Supervisor:
 
     def __init__(self, topology: Topology, place: ReplicaPlace, command: Sequence[str], coordinator: str | None = None,
                  scratch: Path | None = None, clock: Callable[[], float] = time.monotonic,
-                 share: Share | None = None, when_safe: Callable[[], None] = lambda: None) -> None:
-        """With a `share`, only its replicas are looked after here. `when_safe` is called once, when all are safe."""
+                 share: Share | None = None, when_safe: Callable[[], None] = lambda: None,
+                 go_back: Callable[[int], None] | None = None) -> None:
+        """With a `share`, only its replicas are looked after here. `when_safe` is called once, when all are safe.
+
+        `go_back` is for a share whose history begins with a checkpoint: it puts that in the place of what is at home,
+        all of it or nothing, and is given the lock of the home. It is called on the node that goes first.
+        """
         self.topology = topology
         self._all = [str(number) for number in range(1, topology.replicas + 1)]
         self._share = share
+        self._go_back = go_back
         self._place = place
         self._command = list(command)
         self._address = place.coordinator(topology, coordinator)
@@ -103,7 +111,7 @@ class Supervisor:
         """Make everything ready, and find the replicas that run already; returns the epoch to go on from."""
         self._say = say
         try:
-            self._resources.enter_context(self._place.home.held())
+            lock = self._resources.enter_context(self._place.home.held())
             coordinator = open_coordinator(self._address)
             self._resources.callback(coordinator.close)
             self._roster = Roster(coordinator)
@@ -111,7 +119,7 @@ class Supervisor:
             self._orders = Orders(coordinator)
             running = self._roster.members()
             if self._share is not None:
-                self._make_ready_with_others(self._share, fresh, coordinator)
+                self._make_ready_with_others(self._share, fresh, coordinator, lock)
             elif not running:
                 self._make_ready(fresh)
             elif self._roster.agree_on(version_of(self.topology)) != version_of(self.topology):
@@ -173,11 +181,7 @@ class Supervisor:
 
     def _make_ready(self, fresh: bool) -> None:
         """Nobody runs: go on from what is there, or begin anew."""
-        states = self._place.states()
-        for state in states.values():
-            # A replica that is frozen, or whose JVM is ending, still has its state.
-            with state.held():
-                pass
+        self._refuse_while_replicas_have_their_state()
         home = self._place.home
         settle(home)
         anew = fresh or home.furthest().committed().ended
@@ -187,10 +191,9 @@ class Supervisor:
         if anew or home.restored.exists():
             # What replicas have is of another history.
             home.forget_replicas()
-        if anew or restored.forget:
-            self._log.clear()
-            self._orders.forget()
-        self._log.imported(restored.epochs)
+        if anew:
+            self._forget_the_log()
+        self._take_in(restored)
         self._log.only_replicas(self._all)
         self._roster.forget()
         self._roster.adopt(version_of(self.topology))
@@ -199,35 +202,91 @@ class Supervisor:
         self._sinks.open(anew or self._reached() == 0, restored.sinks)
         home.restored.unlink(missing_ok=True)
 
-    def _make_ready_with_others(self, share: Share, fresh: bool, coordinator: Coordinator) -> None:
-        """What is of this node, and once, for all nodes, what they share."""
+    def _refuse_while_replicas_have_their_state(self) -> None:
+        """A replica that is frozen, or whose JVM is ending, still has its state; raises CoordinationError."""
+        for state in self._place.states().values():
+            with state.held():
+                pass
+
+    def _forget_the_log(self) -> None:
+        self._log.clear()
+        self._orders.forget()
+
+    def _take_in(self, restored: ToRestore) -> None:
+        """What the log is to know after a restore."""
+        if restored.forget:
+            self._forget_the_log()
+        self._log.imported(restored.epochs)
+        if restored.sinks:
+            # They have nothing of what the log says was delivered.
+            self._log.forget_deliveries()
+
+    def _make_ready_with_others(self, share: Share, fresh: bool, coordinator: Coordinator, lock: int) -> None:
+        """What is of this node, and once, for all nodes, what they share.
+
+        The first one that comes with a new history begins it, with nothing or with a checkpoint. Before it is noted as
+        begun, whoever comes next does all of that again; afterwards the others only clear what they have themselves.
+        """
         home = self._place.home
         settle(home)
-        if fresh:
-            home.clear(coordinator=False)
-            home.forget_replicas()
+        before = history_of(coordinator)
         own = version_of(self.topology)
         with alone(coordinator):
+            known = history_of(coordinator)
+            if known not in (before, share.history):
+                raise CoordinationError(f"'{self.topology.name}' was begun anew while this node waited for its turn")
             deadline = a_while()
-            anew = begins(coordinator, share.history)
-            while self._roster.members() and (anew or self._roster.agree_on(own) != own):
+            begins = self._begins(share, known)
+            while self._roster.members() and (begins or self._roster.agree_on(own) != own):
                 wait(deadline, f"replicas of another version of '{self.topology.name}' to end")
-            if anew:
-                self._log.clear()
-                self._orders.forget()
+            goes_back = begins and self._go_back is not None
+            if goes_back:
+                self._refuse_while_replicas_have_their_state()
+                assert self._go_back is not None
+                self._go_back(lock)
+                if history_of(coordinator) != known:
+                    # Frozen for too long, it has lost its turn.
+                    raise CoordinationError(f"another node has made '{self.topology.name}' ready meanwhile")
+            elif fresh or self._has_an_older_history(share):
+                self._refuse_while_replicas_have_their_state()
+                home.clear(coordinator=False)
+                home.forget_replicas()
+            home.note_history(share.history)
+            if begins and not goes_back:
+                self._forget_the_log()
             if not self._roster.members():
+                restored = home.to_restore() if goes_back else ToRestore()
+                self._take_in(restored)
                 self._log.only_replicas(self._all)
                 self._roster.forget()
                 self._roster.adopt(own)
-                self._sinks.open(self._begins_empty(share), ())
+                self._sinks.forget_staged(self._all)
+                self._sinks.open(not goes_back and self._begins_empty(share), restored.sinks)
+            home.restored.unlink(missing_ok=True)
             note_history(coordinator, share.history)
+
+    def _begins(self, share: Share, known: int | None) -> bool:
+        """Whether this node begins a new history; `known` is the one that was begun last."""
+        if known is not None:
+            return known < share.history
+        # A coordinator that was lost is no reason to go back a second time.
+        return self._go_back is not None and not any(home.furthest().committed().epoch for home in self._homes(share)
+                                                     if home.history() == share.history)  # fmt: skip
+
+    def _has_an_older_history(self, share: Share) -> bool:
+        """Whether what this node has was not cleared yet: it was away, or killed before it came to that."""
+        noted = self._place.home.history()
+        return noted is not None and noted < share.history
+
+    def _homes(self, share: Share) -> tuple[StateFolder, ...]:
+        """What the nodes have of this history, as far as it can be seen from here, and what this one has."""
+        return (self._place.home, *share.elsewhere(self.topology.name, self._place.home))
 
     def _begins_empty(self, share: Share) -> bool:
         """Whether nothing was delivered yet; raises CoordinationError for state without a log."""
         if self._log.agreed():
             return False
-        homes = (self._place.home, *share.elsewhere(self.topology.name, self._place.home))
-        if any(home.furthest().committed().epoch for home in homes):
+        if any(home.furthest().committed().epoch for home in self._homes(share)):
             raise CoordinationError(
                 f"the epoch log of '{self.topology.name}' is empty, and there is state of another history: submit it "
                 "with --replace --fresh to begin anew"

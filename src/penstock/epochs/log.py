@@ -108,6 +108,12 @@ class EpochLog:
         """Whether it is this one who delivers an epoch that nobody may deliver twice: the first that asks."""
         return self._coordinator.create_if_absent(_key(epoch, _BEGUN), who) == who
 
+    def forget_deliveries(self) -> None:
+        """Nobody says any more who has delivered what: each sink finds out for itself what it has."""
+        for prefix in (_DELIVERED, _BEGUN):
+            for key in self._coordinator.list(prefix):
+                self._coordinator.delete(key)
+
     def deliveries(self, last: int) -> dict[int, str]:
         """By epoch, in order, the replica that delivered it; of so many of the last that are still known."""
         # Not all entries: there may be many, and with some coordinators each is asked for by itself.

@@ -19,6 +19,7 @@ from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.errors import CoordinationError, TopologyError
 from penstock.replication.catching_up import CatchingUp
+from penstock.replication.history import history_of
 from penstock.replication.lifecycle import is_abreast, is_cold
 from penstock.replication.roster import ENDED, FAILED, FROZEN, RUNNING, STOPPED, Member, NameTaken, Roster, Told
 from penstock.replication.sibling import WORTH_COPYING, begin_from_sibling
@@ -42,7 +43,8 @@ class ReplicaPlace:
     def siblings_of(self, name: str) -> list[StateFolder]:
         """What the other replicas have, as far as it can be seen from here."""
         own = [state for other, state in self.states().items() if other != name]
-        return [*own, *(state for home in self.elsewhere for state in home.replicas().values())]
+        # At home is what was restored there: a node that begins with it has nothing else yet.
+        return [*own, *(state for home in self.elsewhere for state in (home, *home.replicas().values()))]
 
     def state_of(self, name: str) -> StateFolder:
         return self.home.replica(name)
@@ -92,6 +94,7 @@ class Replica:
         try:
             self._refuse_other_version()
             self._refuse_taken_cell()
+            self._refuse_other_history()
             self._joined = self._joins()
             self._coordinator.on_expired(self._join_again)
             # Killed when all was done, before it could say so: there is nothing left to run.
@@ -191,9 +194,24 @@ class Replica:
                     "write cells: any"
                 )
 
+    def _refuse_other_history(self) -> None:
+        """Where others have begun anew while this node was cut off from them."""
+        self._history, own = history_of(self._coordinator), self._place.home.history()
+        if own is not None and own != self._history:
+            raise CoordinationError(
+                f"replica {self.name} has state of history {own} of '{self.topology.name}', and {self._history} was "
+                "begun elsewhere: start it again on this node, which clears what is here"
+            )
+
     def _join_again(self) -> None:
         """The session was lost: this process was frozen, or the coordinator away."""
         try:
+            if history_of(self._coordinator) != self._history:
+                # Begun anew without it: its state is of the history before.
+                self._joined = False
+                self._replaced = True
+                self.run.stop()
+                return
             self._roster.join(self._member)
         except NameTaken:
             # Somebody has taken its place meanwhile: what is said under this name is of the other one.

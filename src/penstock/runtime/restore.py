@@ -51,6 +51,8 @@ class RestoreSettings:
     """Whether an interrupted run in the same place may be given up."""
     fresh_sinks: bool = False
     """Whether the sinks' output begins anew after the snapshot's epoch."""
+    held: bool = False
+    """Whether who restores holds the state folder already, and knows that nobody runs."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class Restoration:
     match: StateMatch
     sinks: SinkMatch
     instances: int
+    last_agreed: int = 0
+    """The last epoch that the place's epoch log knows, if it is of the snapshot's history."""
 
     @property
     def notes(self) -> list[str]:
@@ -101,10 +105,11 @@ def look_at(
         raise TopologyError(f"topology '{topology.name}' cannot go on from {settings.source}:\n{listed}")
     if any(name not in manifest.state_ids for name in old["state ids"]):
         raise CoordinationError(f"what {settings.source} holds cannot be told apart by operator; take it again")
-    _refuse_taken_place(state, settings, manifest)
+    if not settings.held:
+        _refuse_taken_place(state, settings, manifest)
     _refuse_ended(settings.source, manifest)
-    sinks = match_sinks(manifest.epoch, _sink_epochs(topology), _agreed(state, topology, run, settings, manifest),
-                        settings.fresh_sinks)
+    agreed = _agreed(state, topology, run, settings, manifest)
+    sinks = match_sinks(manifest.epoch, _sink_epochs(topology), agreed, settings.fresh_sinks)
     if sinks.refused:
         listed = "\n".join(f"  {each}" for each in sinks.refused)
         raise DeliveryError(
@@ -112,13 +117,20 @@ def look_at(
             "  with --fresh-sinks their output is removed and begins after that epoch; with --as NAME, and other "
             "places to write to, it goes on beside this one"
         )
-    return Restoration(manifest, topology, settings, state, match_state(old, new), sinks, number)
+    return Restoration(manifest, topology, settings, state, match_state(old, new), sinks, number,
+                       max(agreed or (), default=0))  # fmt: skip
 
 
 def restore(restoration: Restoration, run: RunSettings, say: Callable[[str], None] = lambda _: None) -> None:
     """Carry it out: all of it or, when anything fails or the process is killed, nothing."""
+    with restoration.state.held() as lock:
+        put_in_place(restoration, run, lock, say)
+
+
+def put_in_place(restoration: Restoration, run: RunSettings, lock: int, say: Callable[[str], None]) -> None:
+    """The same, for who holds the state folder; `lock` is what `held` gave."""
     state = restoration.state
-    with state.held() as lock, swapped(state) as prepared:
+    with swapped(state) as prepared:
         _place_checkpoint(restoration, prepared / CHECKPOINT, run, lock, say)
         shape = compatibility.shape_of(restoration.topology, restoration.instances)
         (prepared / "shape").write_text(json.dumps(shape))
@@ -160,7 +172,9 @@ def _committed(restoration: Restoration) -> Committed:
     there = restoration.state.committed()
     if restoration.topology.delivery is not Delivery.AT_MOST_ONCE or restoration.sinks.forget:
         return committed
-    return replace(committed, begun=max(committed.begun, there.begun, there.epoch))
+    # Of several replicas, one that is not here may have begun the last epoch.
+    by_others = restoration.last_agreed if restoration.topology.replicas > 1 else 0
+    return replace(committed, begun=max(committed.begun, there.begun, there.epoch, by_others))
 
 
 def _refuse_taken_place(state: StateFolder, settings: RestoreSettings, manifest: Manifest) -> None:

@@ -10,6 +10,7 @@
       replicas/<name>/     the same of each replica, where there are several
       snapshots/           named snapshots, see `runtime.snapshots`
       restored             what a restore has left for the next start to do
+      history              how often the topology was begun anew, where its replicas are on several nodes
       prepared/, ready/    new files that are about to replace the old ones, see `runtime.swap`
       recent/              states that one epoch's tasks hand to the next, see `spark.recent_states`
       malformed/           malformed records on their way to the driver
@@ -170,6 +171,17 @@ class StateFolder:
             return ToRestore(**json.loads(self.restored.read_text()))
         except FileNotFoundError:
             return ToRestore()
+
+    def history(self) -> int | None:
+        """Of which history this is, where several nodes have one in common; None: nobody has said so."""
+        try:
+            return int((self.path / "history").read_text())
+        except FileNotFoundError:
+            return None
+
+    def note_history(self, history: int) -> None:
+        """From now on this is of that history: what there was of the one before is gone."""
+        self.write_whole("history", str(history))
 
     def running(self) -> int | None:
         """The process that is running the topology; None when it is not running."""

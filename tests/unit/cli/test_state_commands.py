@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,14 @@ def test_a_checkpoint_is_taken_listed_and_removed(state: StateFolder) -> None:
     assert "noon" in penstock("checkpoint", "--list").stdout
     assert penstock("checkpoint", "--delete", "noon").exit_code == 0
     assert penstock("checkpoint", "--list").stdout == ""
+
+
+def test_checkpoints_of_all_nodes_are_listed(state: StateFolder, tmp_path: Path) -> None:
+    penstock("checkpoint", "--name", "noon")
+    for node, name in (("n1", "a"), ("n2", "b")):
+        shutil.copytree(state.snapshots / "noon", tmp_path / "nodes" / node / "words/state/snapshots" / name)
+    listed = penstock("checkpoint", "--list", "--json", "--nodes", "nodes").stdout.splitlines()
+    assert [(each["node"], each["epoch"]) for each in map(json.loads, listed)] == [("n1", 3), ("n2", 3)]
 
 
 def test_a_backup_says_how_to_go_on_from_it(state: StateFolder, tmp_path: Path) -> None:

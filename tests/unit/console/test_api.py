@@ -13,11 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from penstock.cli import topologies
 from penstock.cli.main import app
 from penstock.console import api, master, watching
 from penstock.console.bundle import pack
@@ -232,8 +234,37 @@ def test_where_replicas_have_nodes_of_their_own_each_node_does_it_to_its_own(
     console.client.command("count", "kill")
     doing.join()
     assert sorted(given) == [("a", "kill"), ("a", "restart"), ("b", "kill"), ("b", "restart")]
-    with pytest.raises(ConsoleError, match="restore is not possible for 'count'"):
-        console.client.command("count", "restore", name="old")
+
+def test_a_restore_of_one_on_several_nodes_is_one_at_a_time(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    Desired(console.coordinator).change("count", lambda now: replace(now, replicas=2, spread=True))
+    for name in ("a", "b"):
+        console.node(name)
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and len(wanted.nodes) == 2)
+    for name in ("a", "b"):
+        console.see("count", name, how="stopped")
+    refused = []
+
+    def do_it() -> bool:
+        for task in console.nodes.tasks("a"):
+            assert (task.verb, list(task.arguments["words"])) == ("restore", ["old", "--replace"])
+            with pytest.raises(ConsoleError) as second:
+                console.client.command("count", "restore", name="older")
+            refused.append(str(second.value))
+            console.nodes.finish(task, True, "it goes back")
+            return True
+        return False
+
+    doing = threading.Thread(target=lambda: wait_until(do_it))
+    doing.start()
+    said = console.client.command("count", "restore", name="old")["said"]
+    doing.join()
+    assert said == "it goes back\nit was stopped for it, and starts again"
+    assert refused == ["something else is being done to 'count', which was stopped for it: look at its events, and try "
+                       "again when it runs"]  # fmt: skip
+    after = Desired(console.coordinator).get("count")
+    assert after is not None
+    assert after.goal is Goal.RUN
 
 
 def test_another_number_of_replicas_is_for_one_that_does_not_run(
@@ -334,6 +365,39 @@ def test_with_several_nodes_the_logs_of_all_are_shown(console: RunningConsole, p
     shown = CliRunner().invoke(app, ["logs", "count", "--at", console.url])
     assert shown.stdout.splitlines() == ["a: here is a", "a: all is well", "b: here is b", "b: all is well"]
     assert "c: the node 'c' of 'count' is away" in shown.stderr
+
+
+def test_a_log_that_is_followed_goes_on_with_what_is_new(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(console, packed)
+    Desired(console.coordinator).change("count", lambda now: replace(
+        now, replicas=2, spread=True, nodes={"1": "a", "2": "b"}))
+    wait_until(lambda: console.client.get("/api/topologies/count")["nodes"] == ["a", "b"])
+    logs = {node: console.home.topology("count", node).log for node in ("a", "b")}
+    for node, log in logs.items():
+        log.parent.mkdir(parents=True)
+        log.write_text(f"here is {node}\n")
+
+    def write(node: str, text: str) -> None:
+        with logs[node].open("a") as log:
+            log.write(text)
+
+    # What happens while it waits for more; then Ctrl-C.
+    meanwhile = [lambda: write("a", "one\ntw"), lambda: write("a", "o\n"), lambda: None, lambda: write("b", "three\n")]
+
+    def wait(_: float) -> None:
+        if not meanwhile:
+            raise KeyboardInterrupt
+        meanwhile.pop(0)()
+
+    monkeypatch.setattr(topologies, "time", SimpleNamespace(sleep=wait))
+    shown = CliRunner().invoke(app, ["logs", "count", "-f", "--at", console.url])
+    assert shown.stdout.splitlines() == ["a: here is a", "b: here is b", "a: one", "a: two", "b: three"]
+    # Of one node, as it stands there.
+    meanwhile.append(lambda: write("b", "four\n"))
+    shown = CliRunner().invoke(app, ["logs", "count", "--follow", "--node", "b", "--at", console.url])
+    assert shown.stdout.splitlines() == ["here is b", "three", "four"]
 
 
 def test_it_is_stopped_for_what_cannot_be_done_while_it_runs(console: RunningConsole, packed: bytes) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.console.desired import Desired, Goal, Wanted
+from penstock.console.desired import Beginning, Desired, Goal, Wanted
 from penstock.console.nodes import Node, Nodes, NodeTaken, Task
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.errors import CommandRefused
@@ -25,6 +25,13 @@ def test_what_was_added_is_found(desired: Desired) -> None:
     assert desired.get("count") == COUNT
     assert desired.all() == [COUNT]
     assert desired.get("other") is None
+
+
+def test_with_what_it_begins_is_found(desired: Desired) -> None:
+    back = replace(COUNT, fresh=3, beginning=Beginning(3, "n1", "kept", True))
+    desired.add(back)
+    assert desired.get("count") == back
+    assert back.begins_with == Beginning(3, "n1", "kept", True)
 
 
 def test_the_same_name_twice_is_refused(desired: Desired) -> None:

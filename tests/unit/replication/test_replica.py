@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock import Topology
-from penstock.errors import TopologyError
+from penstock.errors import CoordinationError, TopologyError
+from penstock.replication.history import note_history
 from penstock.replication.replica import Replica, ReplicaPlace, opened_roster
 from penstock.replication.roster import FAILED, Member, Roster, Told
 from penstock.replication.version import version_of
@@ -75,3 +76,31 @@ def test_one_that_is_refused_says_nothing_in_the_name_of_one_that_runs(
         Replica(topology(tmp_path), "1", place, RunSettings()).start()
     assert roster.members() == {"1": SIBLING}
     assert roster.told()["1"] == Told("a", 7)
+
+
+def test_one_whose_node_missed_that_all_began_anew_is_refused(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path
+) -> None:
+    place.home.note_history(1)
+    note_history(roster._coordinator, 2)
+    with pytest.raises(CoordinationError, match="replica 2 has state of history 1 of 'pair', and 2 was begun else"):
+        Replica(topology(tmp_path), "2", place, RunSettings()).start()
+    assert roster.members() == {"1": SIBLING}
+
+
+def test_one_that_comes_back_when_all_have_begun_anew_ends(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = Replica(topology(tmp_path), "2", place, RunSettings())
+    stopped: list[bool] = []
+    monkeypatch.setattr(replica.run, "start", lambda *_, **__: None)
+    monkeypatch.setattr(replica.run, "stop", lambda: stopped.append(True))
+    replica.start()
+    roster.leave("2")
+    replica._join_again()
+    assert (stopped, sorted(roster.members())) == ([], ["1", "2"])
+    roster.leave("2")
+    note_history(roster._coordinator, 1)
+    replica._join_again()
+    assert (stopped, sorted(roster.members())) == ([True], ["1"])
+    replica._coordinator.close()

@@ -110,6 +110,15 @@ def test_at_most_once_begins_no_epoch_again(topology: Topology, kept: Path) -> N
     assert anew.committed() == Committed(3)
 
 
+def test_at_most_once_begins_no_epoch_again_that_another_replica_may_have_begun(
+    topology: Topology, kept: Path
+) -> None:
+    write_log(place(topology).coordinator, 6)
+    place(topology).record(Committed(4, begun=4))
+    once = replace(topology, delivery=Delivery.AT_MOST_ONCE, replicas=2)
+    assert restored(once, kept, replace=True).committed() == Committed(3, begun=6)
+
+
 def test_fresh_sinks_leave_another_history_behind(topology: Topology, kept: Path, tmp_path: Path) -> None:
     state = place(topology)
     coordinator = open_coordinator(state.coordinator)
