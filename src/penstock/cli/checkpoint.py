@@ -77,7 +77,7 @@ def _at_console(topology: str, name: str | None, listing: bool, delete: str | No
     if delete is not None:
         fail("a console removes no checkpoints: give the topology's file in its home", 2)
     if not listing:
-        give(topology, "checkpoint", at, token, name=name)
+        give(topology, "checkpoint", at, token, as_json=as_json, name=name)
         return
     with meant_as_name(topology):
         _show(topology, client(at, token).get(f"/api/topologies/{topology}/checkpoints"), as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from penstock.cli.screen import fail
+
 if TYPE_CHECKING:
     from penstock.console.client import Client
 
 _AUTHORITY = "PENSTOCK_AUTHORITY"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_MOST_SHOWN = 200
 
 HomeOption = Annotated[
     Path | None,
@@ -62,13 +66,19 @@ def meant_as_name(name: str) -> Iterator[None]:
         raise NoAnswer(f"there is no file '{name}' here, and {error}") from None
 
 
-def give(name: str, verb: str, at: str | None, token: str | None, /, **arguments: Any) -> None:
+def give(name: str, verb: str, at: str | None, token: str | None, /, as_json: bool = False, **arguments: Any) -> None:
     """Give a command to a console, and say what it answered."""
     from penstock.cli.busy import busy
 
     with busy(f"{verb} {name}"), meant_as_name(name):
         answer = client(at, token).command(name, verb, **arguments)
-    typer.echo(f"{name}: {answer['said']}")
+    typer.echo(json.dumps({"topology": name, **answer}) if as_json else f"{name}: {answer['said']}")
+
+
+def check_shown(option: str, wanted: int) -> None:
+    """Ends the command where more is to be shown than a console tells at once."""
+    if wanted > _MOST_SHOWN:
+        fail(f"{option} {wanted}: a console shows at most {_MOST_SHOWN}; give the topology's file to see more", 2)
 
 
 def client(at: str | None, token: str | None, authority: Path | None = None) -> Client:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.console_options import AtOption, TokenOption, at_console, client, give, meant_as_name
+from penstock.cli.console_options import AtOption, TokenOption, at_console, check_shown, client, give, meant_as_name
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail, show_listing
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies
@@ -80,10 +80,11 @@ def summary(letter: Buried) -> dict[str, Any]:
 def _at_console(name: str, action: str | None, operator: str | None, ids: list[str], last: int, as_json: bool,
                 at: str | None, token: str | None) -> None:  # fmt: skip
     if action is not None:
-        give(name, "dead-letters", at, token, action=action, operator=operator, letters=ids or None)
+        give(name, "dead-letters", at, token, as_json=as_json, action=action, operator=operator, letters=ids or None)
         return
+    check_shown("--last", last)
     with meant_as_name(name):
-        told = client(at, token).get(f"/api/topologies/{name}/dead-letters", operator=operator, last=min(last, 200))
+        told = client(at, token).get(f"/api/topologies/{name}/dead-letters", operator=operator, last=last)
     chosen = [letter for letter in told if not ids or letter["id"] in ids]
     _show(name, chosen, len(chosen), as_json)
 

@@ -41,7 +41,7 @@ def rescale(
     if not equals or not number.lstrip("-").isdigit():
         fail(f"'{wanted}': write OPERATOR=N, for example counts=4", 2)
     if (name := at_console(file)) is not None:
-        give(name, "rescale", at, token, operator=operator, instances=int(number))
+        give(name, "rescale", at, token, as_json=as_json, operator=operator, instances=int(number))
         return
     topology = load(file, sets, quiet=True)
     from penstock.control.rolling import Rolling

@@ -34,7 +34,7 @@ def restart(
     topology is wrong, or has no replicas.
     """
     if (name := at_console(file)) is not None:
-        give(name, "restart", at, token)
+        give(name, "restart", at, token, as_json=as_json)
         return
     topology = load(file, sets, quiet=True)
     if topology.replicas < 2:

@@ -57,7 +57,7 @@ def restore(
     Exit code 0: done. 1: the backup, the place or the sinks do not allow it. 2: the topology does not fit.
     """
     if (known := at_console(file)) is not None:
-        give(known, "restore", at, token, name=str(folder), fresh_sinks=fresh_sinks or None)
+        give(known, "restore", at, token, as_json=as_json, name=str(folder), fresh_sinks=fresh_sinks or None)
         return
     sets = [*(sets or ()), *([] if name is None else [f"topology={name}"])]
     topology = load(file, sets, quiet=True)

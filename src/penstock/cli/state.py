@@ -13,7 +13,7 @@ from rich.console import JustifyMethod
 from rich.table import Table
 
 from penstock.cli.busy import busy, megabytes
-from penstock.cli.console_options import AtOption, TokenOption, at_console, client, meant_as_name
+from penstock.cli.console_options import AtOption, TokenOption, at_console, check_shown, client, meant_as_name
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail, out, show_listing
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies, settled_state
@@ -51,12 +51,12 @@ def state(
     Works on a running topology, which does not notice, and on a stopped one. Keys and values are read by Spark, which
     takes some seconds to start.
     """
-    if (known := at_console(file)) is not None:
-        _at_console(known, operator, limit, as_json, at, token)
-        return
-    topology = load(file, sets, quiet=True)
     if operator is None and (key or export is not None):
         fail("name the operator: penstock state FILE OPERATOR", 2)
+    if (known := at_console(file)) is not None:
+        _at_console(known, operator, key or [], limit, as_json, at, token)
+        return
+    topology = load(file, sets, quiet=True)
     from penstock.runtime.run import RunSettings
     from penstock.runtime.state_view import opened_state, overview, stateful_operator
 
@@ -115,9 +115,11 @@ def _export(rows: DataFrame, target: Path) -> int:
     return int(pq.read_metadata(target).num_rows)
 
 
-def _at_console(name: str, operator: str | None, limit: int, as_json: bool, at: str | None, token: str | None) -> None:
+def _at_console(name: str, operator: str | None, keys: list[str], limit: int, as_json: bool, at: str | None,
+                token: str | None) -> None:  # fmt: skip
+    check_shown("--limit", limit)
     with busy("reading"), meant_as_name(name):
-        found = client(at, token).get(f"/api/topologies/{name}/state", operator=operator, limit=min(limit, 200))
+        found = client(at, token).get(f"/api/topologies/{name}/state", operator=operator, key=keys, limit=limit)
     if operator is None:
         _show_overview(name, found, as_json)
         return

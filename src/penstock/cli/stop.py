@@ -39,7 +39,7 @@ def stop(
     ended in time.
     """
     if (name := at_console(file)) is not None:
-        give(name, "stop", at, token)
+        give(name, "stop", at, token, as_json=as_json)
         return
     topology = load(file, sets, quiet=True)
     from penstock.control.running import stop as stop_running
@@ -69,7 +69,7 @@ def kill(
     Exit code 0: it has ended. 1: it does not run.
     """
     if (name := at_console(file)) is not None:
-        give(name, "kill", at, token)
+        give(name, "kill", at, token, as_json=as_json)
         return
     topology = load(file, sets, quiet=True)
     from penstock.control.running import kill as kill_running

@@ -36,6 +36,7 @@ _BYTES = {"schema": {"type": "string", "format": "binary"}}
 _BUNDLE = {"required": True, "content": {"application/octet-stream": _BYTES}}
 
 Set = Annotated[str, StringConstraints(max_length=2000)]
+KeyValue = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
 NodeName = Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$", description="An operator.")]
 TopologyName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
 Key = Annotated[
@@ -135,13 +136,17 @@ def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person], 
 
     @app.get("/api/topologies/{name}/state", dependencies=may_look, tags=["look"])
     def state(name: TopologyName, operator: NodeName = None,
+              key: Annotated[list[KeyValue], Query(max_length=20, description="COLUMN=VALUE.")] = [],  # noqa: B006
               limit: Annotated[int, Query(ge=1, le=200)] = 50) -> list[dict[str, Any]]:  # fmt: skip
         """What the stateful operators remember: of each its size; or of one its keys and values, open windows too.
 
         Keys and values are read by a Spark of their own, which takes some seconds."""
         if operator is None:
+            if key:
+                raise HTTPException(422, "key: name the operator whose keys are meant")
             return service.asked(name, "state")
-        return service.asked(name, "state", operator, "--limit", str(limit))
+        chosen = [f"--key={each}" for each in key]
+        return service.asked(name, "state", operator, "--limit", str(limit), *chosen)
 
     @app.get("/api/events", dependencies=may_look, tags=["look"])
     def events(topology: Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,100}$")] = None,

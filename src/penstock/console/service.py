@@ -246,21 +246,33 @@ class Service:
 
         def do() -> dict[str, Any]:
             self._check_operator(name, command)
+            self._check_nodes(name, command)
             wanted = self._desired.change(name, lambda now: new_goal(command, now))
             self._say(name, f"{who.name}: {told(command)}")
-            if wanted.spread:
-                return self._given_to_nodes(wanted, command)
-            words = words_for(command)
-            if words is None or (command.verb is Verb.RESTART and wanted.replicas < 2):
-                if command.verb is Verb.RESTART:
-                    return self._restart_alone(name)
-                said = "it stops after its epoch" if wanted.goal is Goal.STOP else "it starts"
-                return {"done": True, "said": said}
-            if needs_it_stopped(command):
-                return self._given_while_stopped(wanted, command.verb, words)
-            return self._given(wanted, command.verb, words)
+            try:
+                return self._carried_out(wanted, command)
+            except CommandRefused as refused:
+                if command.verb is not Verb.KILL:
+                    raise
+                # Its node may have been about to start it: whoever says kill does not want it to run.
+                raise CommandRefused(f"{refused}\nit is to end all the same, and is not started before `penstock start "
+                                     f"{name}`", refused.missing) from None  # fmt: skip
 
         return self._once(key, command.verb, name, command.model_dump(exclude_none=True), who, address, do)
+
+    def _carried_out(self, wanted: Wanted, command: Command) -> dict[str, Any]:
+        """What is to be done for a command, beside what is wanted from now on."""
+        if wanted.spread:
+            return self._given_to_nodes(wanted, command)
+        words = words_for(command)
+        if words is None or (command.verb is Verb.RESTART and wanted.replicas < 2):
+            if command.verb is Verb.RESTART:
+                return self._restart_alone(wanted.name)
+            said = "it stops after its epoch" if wanted.goal is Goal.STOP else "it starts"
+            return {"done": True, "said": said}
+        if needs_it_stopped(command):
+            return self._given_while_stopped(wanted, command.verb, words)
+        return self._given(wanted, command.verb, words)
 
     def _check_operator(self, name: str, command: Command) -> None:
         """Raises CommandRefused for an operator that the topology does not have; letters may be of sources, too."""
@@ -271,6 +283,26 @@ class Service:
         if command.operator not in names:
             raise CommandRefused(f"'{name}' has no operator '{command.operator}': its operators are "
                                  f"{', '.join(names) or 'none'}", missing=True)  # fmt: skip
+
+    def _check_nodes(self, name: str, command: Command) -> None:
+        """Raises CommandRefused where no node can do it now: before anything is changed for it."""
+        wanted = self._desired.get(name)
+        if wanted is None or words_for(command) is None:
+            return
+        # What makes no sense at all is said first.
+        new_goal(command, wanted)
+        if command.verb is Verb.RESTART and wanted.replicas < 2 and not wanted.spread:
+            return
+        homes, alive = self._homes(wanted), self._nodes.alive()
+        if wanted.spread and command.verb is Verb.KILL:
+            # Who is away is killed already.
+            return
+        if wanted.spread and command.verb is Verb.CRASH and command.replica in wanted.nodes:
+            homes = [wanted.nodes[command.replica]]
+        away = [home for home in homes if home not in alive]
+        each = wanted.spread and (command.verb in EVERYWHERE or command.verb is Verb.CRASH)
+        if away and (each or len(away) == len(homes)):
+            raise _away(wanted, away[0])
 
     def remove(self, name: str, who: Person, address: str, key: str | None = None) -> dict[str, Any]:
         """Forget a topology that does not run; what it has written stays."""
@@ -373,7 +405,7 @@ class Service:
     def _task(self, wanted: Wanted, verb: str, words: Sequence[str], home: str) -> Task:
         """What a node is to do; raises CommandRefused where it is away."""
         if home not in self._nodes.alive():
-            raise CommandRefused(f"the node '{home}' of '{wanted.name}' is away: nobody there can do it now")
+            raise _away(wanted, home)
         return Task(f"{time.time():017.6f}-{uuid.uuid4().hex[:8]}", home, verb, wanted.name, {"words": list(words)})
 
     def _result(self, task: Task, deadline: float) -> Result | None:
@@ -422,6 +454,10 @@ class Service:
 
     def _say(self, name: str, words: str) -> None:
         self.master.watching.note(Event(time.time(), name, words))
+
+
+def _away(wanted: Wanted, home: str) -> CommandRefused:
+    return CommandRefused(f"the node '{home}' of '{wanted.name}' is away: nobody there can do it now")
 
 
 def _without_values(graph: Mapping[str, Any], sets: Sequence[str]) -> dict[str, Any]:

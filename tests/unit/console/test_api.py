@@ -178,6 +178,8 @@ def test_the_same_command_twice_is_carried_out_once(console: RunningConsole, pac
     ("count", {"verb": "freeze", "operator": "kept"}, 409, "has no node yet"),
     ("count", {"verb": "crash"}, 409, "chaos: allowed"),
     ("count", {"verb": "freeze"}, 409, "has no node yet"),
+    ("count", {"verb": "kill"}, 409, "has no node yet"),
+    ("count", {"verb": "restore", "name": "old"}, 409, "has no node yet"),
     ("count", {"verb": "dance"}, 422, "verb"),
     ("count", {"verb": "interval"}, 422, "interval needs interval"),
     ("count", {"verb": "stop", "replica": "1"}, 422, "takes no replica"),
@@ -193,6 +195,46 @@ def test_a_command_that_makes_no_sense_says_why(
     found, said = raw(console, f"/api/topologies/{path}/commands", "POST", given, Content_Type="application/json")
     assert found == code, said
     assert words in said
+    wanted = Desired(console.coordinator).get("count")
+    assert wanted is not None
+    # Nothing has changed.
+    assert (wanted.goal, wanted.generation) == (Goal.RUN, 0)
+
+
+@pytest.mark.parametrize(("spread", "verb"), [(False, "kill"), (False, "restore"), (True, "restart"), (True, "crash")])
+def test_while_a_node_is_away_what_it_should_do_is_refused_and_changes_nothing(
+    console: RunningConsole, packed: bytes, spread: bool, verb: str
+) -> None:
+    submit(console, packed)
+    nodes = {"1": "here", "2": "away"} if spread else {"1": "away"}
+    before = Desired(console.coordinator).change("count", lambda now: replace(
+        now, replicas=len(nodes), spread=spread, nodes=nodes, chaos=True, goal=Goal.STOP if spread else Goal.RUN))
+    console.node("here")
+    with pytest.raises(ConsoleError, match="the node 'away' of 'count' is away"):
+        console.client.command("count", verb, name="old" if verb == "restore" else None)
+    assert Desired(console.coordinator).get("count") == before
+    assert console.nodes.tasks("here") == []
+
+
+def test_a_kill_that_its_node_refuses_says_what_is_wanted_from_now_on(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    console.node("a")
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+
+    def refuse() -> bool:
+        for task in console.nodes.tasks("a"):
+            console.nodes.finish(task, False, "topology 'count' does not run")
+            return True
+        return False
+
+    refusing = threading.Thread(target=lambda: wait_until(refuse))
+    refusing.start()
+    with pytest.raises(ConsoleError, match="does not run\nit is to end all the same, and is not started before"):
+        console.client.command("count", "kill")
+    refusing.join()
+    wanted = Desired(console.coordinator).get("count")
+    assert wanted is not None
+    assert wanted.goal is Goal.STOP
 
 
 def test_a_node_does_it_and_its_answer_is_told(console: RunningConsole, packed: bytes) -> None:
