@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
+
+from penstock.cli.screen import err
 
 if TYPE_CHECKING:
     from penstock.console.client import Client
@@ -69,6 +72,13 @@ def give(name: str, verb: str, at: str | None, token: str | None, /, **arguments
     with busy(f"{verb} {name}"), meant_as_name(name):
         answer = client(at, token).command(name, verb, **arguments)
     typer.echo(f"{name}: {answer['said']}")
+    warn(answer)
+
+
+def warn(answer: Mapping[str, Any]) -> None:
+    """Say what was not as it should be, although the command was carried out."""
+    if "warning" in answer:
+        err.print(Text.assemble(("warning: ", "yellow"), answer["warning"]), soft_wrap=True)
 
 
 def client(at: str | None, token: str | None, authority: Path | None = None) -> Client:

@@ -1,4 +1,4 @@
-"""Who commanded what: one JSON line for each, written before it is carried out."""
+"""Who commanded what: a JSON line for each command before it is carried out, and one for what came of it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,26 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
+import uuid
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from penstock.console.private_files import private
+from penstock.console.tokens import Person
 
 _LONGEST = 10_000_000
+_MOST_WORDS = 300
+
+
+class Outcome(StrEnum):
+    """What came of a command."""
+
+    DONE = "done"
+    PENDING = "pending"
+    """It is being done: a node has not answered yet."""
+    REFUSED = "refused"
+    FAILED = "failed"
 
 
 class Audit:
@@ -22,9 +35,9 @@ class Audit:
         self.path = path
         self._lock = threading.Lock()
 
-    def note(self, who: str, role: str, address: str, what: str, topology: str, details: Mapping[str, Any]) -> str:
-        """Write a command down; what went wrong, or nothing."""
-        line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "who": who, "role": role,
+    def note(self, who: Person, address: str, what: str, topology: str | None, **details: Any) -> str:
+        """Write a line; what went wrong, or nothing."""
+        line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "who": who.name, "role": who.role,
                 "address": address, "command": what, "topology": topology, **details}  # fmt: skip
         try:
             with self._lock:
@@ -38,3 +51,25 @@ class Audit:
         except OSError as error:
             return f"it could not be written to {self.path}: {error.strerror}"
         return ""
+
+
+class Given:
+    """One command in the audit: `begun` before it is carried out, then `ended`, with the same id.
+
+    `unwritten` is what went wrong with either line, or nothing.
+    """
+
+    def __init__(self, audit: Audit, who: Person, address: str, what: str, topology: str | None) -> None:
+        self.unwritten = ""
+        self._audit = audit
+        self._who, self._address, self._what, self._topology = who, address, what, topology
+        self._id = uuid.uuid4().hex[:12]
+
+    def begun(self, **details: Any) -> None:
+        self.unwritten = self._audit.note(self._who, self._address, self._what, self._topology, id=self._id, **details)
+
+    def ended(self, outcome: Outcome, said: str, topology: str | None = None) -> None:
+        """`topology` is for a command of which only its end tells what it was for."""
+        wrong = self._audit.note(self._who, self._address, self._what, topology or self._topology, id=self._id,
+                                 outcome=outcome, said=said[:_MOST_WORDS])  # fmt: skip
+        self.unwritten = self.unwritten or wrong
