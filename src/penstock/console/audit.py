@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
 import time
 import uuid
 from enum import StrEnum
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +46,23 @@ class Audit:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 if self.path.exists() and self.path.stat().st_size > _LONGEST:
                     self.path.replace(self.path.with_suffix(".1.jsonl"))
-                with open(self.path, "a", encoding="utf-8", opener=private) as file:
-                    file.write(json.dumps(line) + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
+                with open(self.path, "ab", buffering=0, opener=private) as file:
+                    _append(file, json.dumps(line).encode() + b"\n")
         except OSError as error:
             return f"it could not be written to {self.path}: {error.strerror}"
         return ""
+
+
+def _append(file: FileIO, line: bytes) -> None:
+    """The whole line, or nothing of it: the next one is not to stand behind half of one."""
+    before = os.fstat(file.fileno()).st_size
+    try:
+        if file.write(line) != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file.fileno())
+    except OSError:
+        file.truncate(before)
+        raise
 
 
 class Given:
