@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from penstock.console.bundle import pack
+from penstock.console.home import ConsoleHome
 from penstock.replication.replica import opened_roster
 
 from ..examples import EXAMPLES
@@ -296,3 +297,20 @@ def test_a_checkpoint_is_chosen_among_those_there_are(alone: Console, node: Made
 
     wait_until(restored)
     assert restored() == [["old", "--replace"]]
+
+
+def test_a_command_that_could_not_be_written_down_is_told(alone: Console, node: MadeUpNode, page: Page) -> None:
+    submit_word_count(alone)
+    node.tell("word-count", 9)
+    audit = ConsoleHome(alone.home).audit
+    audit.unlink()
+    audit.mkdir()
+    page.goto(f"{alone.url}/#/topology/word-count")
+    page.locator('button[data-verb="stop"]').click()
+    page.locator("#ask button[value=yes]").click()
+    expect(page.locator("#refused h2")).to_have_text("It was done, but")
+    expect(page.locator("#refused p")).to_contain_text(f"it could not be written to {audit}")
+    # What is refused afterwards is called so.
+    page.locator("#refused .act").click()
+    page.locator('button[data-verb="restore"]').click()
+    expect(page.locator("#refused h2")).to_have_text("It was not done")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -23,7 +24,9 @@ class Disk:
     refused: str = ""
 
     def fill(self) -> None:
-        """Take all the room that is left."""
+        """Take all the room that is left; raises RuntimeError where that would be the room of everybody."""
+        if not os.path.ismount(self.folder):
+            raise RuntimeError(f"{self.folder} is no disk of its own, and is not filled up")
         with (self.folder / _BALLAST).open("wb", buffering=0) as ballast:
             for size in (len(_BLOCK), 4096, 1):
                 _write_until_full(ballast, _BLOCK[:size])
@@ -45,6 +48,8 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[Disk]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     refused = _run("mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "penstock-chaos", str(folder))
+    if not refused and not os.path.ismount(folder):
+        refused = "nothing was mounted"
     if refused:
         yield Disk(folder, f"a small disk could not be mounted ({refused}); run it as root")
         return

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
-from penstock.cli.screen import fail
+from penstock.cli.screen import err, fail
 
 if TYPE_CHECKING:
     from penstock.console.client import Client
@@ -73,12 +74,20 @@ def give(name: str, verb: str, at: str | None, token: str | None, /, as_json: bo
     with busy(f"{verb} {name}"), meant_as_name(name):
         answer = client(at, token).command(name, verb, **arguments)
     typer.echo(json.dumps({"topology": name, **answer}) if as_json else f"{name}: {answer['said']}")
+    warn(answer)
 
 
 def check_shown(option: str, wanted: int) -> None:
     """Ends the command where more is to be shown than a console tells at once."""
     if wanted > _MOST_SHOWN:
         fail(f"{option} {wanted}: a console shows at most {_MOST_SHOWN}; give the topology's file to see more", 2)
+
+
+
+def warn(answer: Mapping[str, Any]) -> None:
+    """Say what was not as it should be, although the command was carried out."""
+    if "warning" in answer:
+        err.print(Text.assemble(("warning: ", "yellow"), answer["warning"]), soft_wrap=True)
 
 
 def client(at: str | None, token: str | None, authority: Path | None = None) -> Client:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.busy import busy
-from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, client
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, client, warn
 from penstock.cli.loading import File, Sets, load, topology_path
 from penstock.topology.loading import find_topology_file
 
@@ -51,4 +51,4 @@ def submit(
         typer.echo(json.dumps(answer))
     else:
         typer.echo(f"{answer['said']}, version {answer['digest'][:12]}; see `penstock list`, or the console's page")
-
+        warn(answer)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from penstock.cli.console_options import ConsoleCoordinator, HomeOption
+from penstock.cli.console_options import ConsoleCoordinator, HomeOption, warn
 from penstock.cli.screen import err, fail, out
+from penstock.errors import TopologyError
 from penstock.topology.values import to_seconds
 
 if TYPE_CHECKING:
@@ -38,9 +42,17 @@ def create(
 
     if role not in list(Role):
         fail(f"--role {role}: write viewer or operator", 2)
-    seconds = None if expires is None else to_seconds(expires)
+    try:
+        seconds = None if expires is None else to_seconds(expires)
+    except TopologyError as error:
+        fail(f"--expires: {error}", 2)
     with _tokens(home, coordinator) as tokens:
-        typer.echo(tokens.create(name, Role(role), seconds))
+        token = tokens.create(name, Role(role), seconds)
+        made = tokens.check(token)
+        assert made is not None, "it was made a moment ago"
+        # Before anybody has it.
+        _note(home, "token create", token=made.id, name=name, allows=role, expires=expires)
+    typer.echo(token)
     err.print("keep it: it is not shown again", style="dim")
 
 
@@ -68,7 +80,25 @@ def revoke(
     with _tokens(home, coordinator) as tokens:
         if not tokens.revoke(key):
             fail(f"there is no token '{key}': see `penstock token list`", 1)
+        _note(home, "token revoke", token=key)
     typer.echo(f"token {key} allows nothing any more")
+
+
+def _note(home: Path | None, what: str, **details: str | None) -> None:
+    """Write down who has made or revoked a token: whoever may write where the tokens are."""
+    from penstock.console.audit import Audit, Outcome
+    from penstock.console.home import ConsoleHome
+    from penstock.console.tokens import Person, Role
+
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        # In some containers nobody has a name.
+        user = f"user {os.getuid()}"
+    who = Person(user, Role.OPERATOR)
+    unwritten = Audit(ConsoleHome.of(home).audit).note(who, socket.gethostname(), what, None, **details,
+                                                       outcome=Outcome.DONE)  # fmt: skip
+    warn({"warning": unwritten} if unwritten else {})
 
 
 @contextmanager

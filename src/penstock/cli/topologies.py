@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, client, give
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, client, give, warn
 from penstock.cli.screen import out
 from penstock.errors import ConsoleError
 
@@ -128,4 +128,6 @@ def start(name: Name, at: AtOption = None, token: TokenOption = None) -> None:
 
 def remove(name: Name, at: AtOption = None, token: TokenOption = None, authority: AuthorityOption = None) -> None:
     """Have a console forget a topology that does not run; what it has written stays."""
-    typer.echo(client(at, token, authority).remove(name)["said"])
+    answer = client(at, token, authority).remove(name)
+    typer.echo(answer["said"])
+    warn(answer)

@@ -30,6 +30,8 @@ _STREAM_SECONDS = 0.3
 """A page that is open is told something new so often."""
 _MOST_WORDS = 100_000
 _SUBMIT = "/api/topologies"
+_LONGEST_ASKED = 200
+"""Of a path that is written down: nobody has checked it yet."""
 _LISTENERS = ThreadPoolExecutor(64, thread_name_prefix="penstock-listener")
 """Each open page waits in a thread of its own; more than these wait for one another."""
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
@@ -90,7 +92,10 @@ def create_app(service: Service, access: Access) -> FastAPI:
     def operator(request: Request) -> Person:
         person = access.person(request)
         if person.role is not Role.OPERATOR:
-            raise HTTPException(403, f"{person.name} may look but not command: that takes a token for operators")
+            said = f"{person.name} may look but not command: that takes a token for operators"
+            asked = f"{request.method} {request.url.path}"[:_LONGEST_ASKED]
+            service.refuse(person, _address(request), asked, request.path_params.get("name"), said)
+            raise HTTPException(403, said)
         return person
 
     _add_telling(app, service, viewer, access)

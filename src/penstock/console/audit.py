@@ -1,18 +1,33 @@
-"""Who commanded what: one JSON line for each, written before it is carried out."""
+"""Who commanded what: a JSON line for each command before it is carried out, and one for what came of it."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
 import time
-from collections.abc import Mapping
+import uuid
+from enum import StrEnum
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from penstock.console.private_files import private
+from penstock.console.tokens import Person
 
 _LONGEST = 10_000_000
+_MOST_WORDS = 300
+
+
+class Outcome(StrEnum):
+    """What came of a command."""
+
+    DONE = "done"
+    PENDING = "pending"
+    """It is being done: a node has not answered yet."""
+    REFUSED = "refused"
+    FAILED = "failed"
 
 
 class Audit:
@@ -22,19 +37,51 @@ class Audit:
         self.path = path
         self._lock = threading.Lock()
 
-    def note(self, who: str, role: str, address: str, what: str, topology: str, details: Mapping[str, Any]) -> str:
-        """Write a command down; what went wrong, or nothing."""
-        line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "who": who, "role": role,
+    def note(self, who: Person, address: str, what: str, topology: str | None, **details: Any) -> str:
+        """Write a line; what went wrong, or nothing."""
+        line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "who": who.name, "role": who.role,
                 "address": address, "command": what, "topology": topology, **details}  # fmt: skip
         try:
             with self._lock:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 if self.path.exists() and self.path.stat().st_size > _LONGEST:
                     self.path.replace(self.path.with_suffix(".1.jsonl"))
-                with open(self.path, "a", encoding="utf-8", opener=private) as file:
-                    file.write(json.dumps(line) + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
+                with open(self.path, "ab", buffering=0, opener=private) as file:
+                    _append(file, json.dumps(line).encode() + b"\n")
         except OSError as error:
             return f"it could not be written to {self.path}: {error.strerror}"
         return ""
+
+
+def _append(file: FileIO, line: bytes) -> None:
+    """The whole line, or nothing of it: the next one is not to stand behind half of one."""
+    before = os.fstat(file.fileno()).st_size
+    try:
+        if file.write(line) != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file.fileno())
+    except OSError:
+        file.truncate(before)
+        raise
+
+
+class Given:
+    """One command in the audit: `begun` before it is carried out, then `ended`, with the same id.
+
+    `unwritten` is what went wrong with either line, or nothing.
+    """
+
+    def __init__(self, audit: Audit, who: Person, address: str, what: str, topology: str | None) -> None:
+        self.unwritten = ""
+        self._audit = audit
+        self._who, self._address, self._what, self._topology = who, address, what, topology
+        self._id = uuid.uuid4().hex[:12]
+
+    def begun(self, **details: Any) -> None:
+        self.unwritten = self._audit.note(self._who, self._address, self._what, self._topology, id=self._id, **details)
+
+    def ended(self, outcome: Outcome, said: str, topology: str | None = None) -> None:
+        """`topology` is for a command of which only its end tells what it was for."""
+        wrong = self._audit.note(self._who, self._address, self._what, topology or self._topology, id=self._id,
+                                 outcome=outcome, said=said[:_MOST_WORDS])  # fmt: skip
+        self.unwritten = self.unwritten or wrong

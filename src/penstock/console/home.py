@@ -96,6 +96,11 @@ class ConsoleHome:
                 # What SQLite puts beside it has the same rights.
                 open(self._coordinator_file, "ab", opener=private).close()
 
+    @property
+    def audit(self) -> Path:
+        """Who commanded what."""
+        return self.path / "audit.jsonl"
+
     def bundle(self, digest: str) -> Path:
         return self.path / "bundles" / f"{digest}.zip"
 

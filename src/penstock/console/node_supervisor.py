@@ -36,7 +36,7 @@ from penstock.console.tending import (
     is_another,
     pause_after,
 )
-from penstock.console.topology_log import last_words, newest_deliveries, newest_progress, shorten
+from penstock.console.topology_log import last_words, newest_deliveries, newest_progress, shorten_logs
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import BundleError, ConsoleError, CoordinationError
@@ -146,7 +146,7 @@ class NodeSupervisor:
 
     def _see(self, tended: Tended) -> None:
         place, there = tended.place, tended.there
-        shorten(place.log)
+        shorten_logs(place)
         if tended.process is not None and tended.process.poll() is not None:
             there = self._ended(tended, there)
         alive = tended.process is not None or place.state.running() is not None

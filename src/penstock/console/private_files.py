@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _OWNER_ONLY = 0o600
@@ -25,8 +26,13 @@ def private(path: str, flags: int) -> int:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """All of the file, or nothing."""
+    """All of the file, or nothing: what a full disk has taken of it is removed again."""
     draft = path.with_name(f".{path.name}.draft")
-    with open(draft, "wb", opener=private) as file:
-        file.write(content)
-    draft.replace(path)
+    try:
+        with open(draft, "wb", opener=private) as file:
+            file.write(content)
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise

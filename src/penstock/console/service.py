@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.console.audit import Audit
+from penstock.console.audit import Audit, Given, Outcome
 from penstock.console.bundle import contents, digest_of, unpack
 from penstock.console.commands import EVERYWHERE, Command, Verb, needs_it_stopped, new_goal, words_for
 from penstock.console.desired import Desired, Goal, Wanted
@@ -59,7 +59,7 @@ class Service:
         self._coordinator = coordinator
         self._desired = Desired(coordinator)
         self._nodes = Nodes(coordinator)
-        self._audit = Audit(home.path / "audit.jsonl")
+        self._audit = Audit(home.audit)
         self._lock = threading.Lock()
         self._asking: set[tuple[str, ...]] = set()
         """About what nodes are asked now: a topology, once; or the log of one, by each who asks."""
@@ -238,7 +238,8 @@ class Service:
         # Not the values: some are passwords.
         details = {"file": file, "digest": digest, "sets": [item.partition("=")[0] for item in sets],
                    "replace": replace_it, "fresh": fresh, "spread": spread}  # fmt: skip
-        return self._once(key, "submit", file, details, who, address, do)
+        # What it is called stands in the file, which nobody has looked into yet.
+        return self._once(key, "submit", None, details, who, address, do, sets)
 
     def command(self, name: str, command: Command, who: Person, address: str,
                 key: str | None = None) -> dict[str, Any]:  # fmt: skip
@@ -414,9 +415,15 @@ class Service:
             time.sleep(_LOOK_SECONDS)
         return result
 
-    def _once(self, key: str | None, what: str, name: str, details: dict[str, Any], who: Person, address: str,
-              do: Callable[[], dict[str, Any]]) -> dict[str, Any]:  # fmt: skip
-        """Carry a command out once: the same `key` again gives the first one's answer."""
+    def refuse(self, who: Person, address: str, what: str, topology: str | None, said: str) -> None:
+        """Write down that somebody wanted to command who may only look."""
+        self._audit.note(who, address, what, topology, outcome=Outcome.REFUSED, said=said)
+
+    def _once(self, key: str | None, what: str, name: str | None, details: dict[str, Any], who: Person, address: str,
+              do: Callable[[], dict[str, Any]], sets: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
+        """Carry a command out once: the same `key` again gives the first one's answer.
+
+        What came of it is written down without the values of `sets`."""
         self._require_leading()
         mine, now = uuid.uuid4().hex, time.time()
         if key is not None:
@@ -425,17 +432,24 @@ class Service:
             held = json.loads(text)
             if held["by"] != mine:
                 return _answered_before(held)
-        unwritten = self._audit.note(who.name, who.role, address, what, name, details)
+        given = Given(self._audit, who, address, what, name)
+        given.begun(**details)
         try:
             answer = do()
         except ConsoleError as refused:
+            given.ended(Outcome.REFUSED, masked(str(refused), sets))
             if key is not None:
                 missing = isinstance(refused, CommandRefused) and refused.missing
                 self._coordinator.put(_COMMANDS + key, json.dumps({"by": mine, "time": now,
                                                                    "refused": str(refused), "missing": missing}))
             raise
-        if unwritten:
-            answer["warning"] = unwritten
+        except Exception as error:
+            given.ended(Outcome.FAILED, masked(f"{type(error).__name__}: {error}", sets))
+            raise
+        given.ended(Outcome.DONE if answer.get("done", True) else Outcome.PENDING, answer["said"],
+                    answer.get("topology"))  # fmt: skip
+        if given.unwritten:
+            answer["warning"] = given.unwritten
         if key is not None:
             self._coordinator.put(_COMMANDS + key, json.dumps({"by": mine, "time": now, "answer": answer}))
         return answer

@@ -15,6 +15,7 @@ from penstock.console.private_files import write_private
 from penstock.coordination.base import Coordinator
 from penstock.epochs.log import EpochLog
 from penstock.runtime.progress_file import ProgressFile
+from penstock.runtime.state_folder import StateFolder
 
 _LAST_WORDS = 2_000
 DELIVERIES = 20
@@ -39,8 +40,19 @@ def last_lines(log: Path, length: int) -> list[str]:
 
 def shown_log(place: TopologyPlace, replica: str | None, sets: Sequence[str]) -> str:
     """The end of what a topology's supervisor, or one of its replicas, has said here, without the values of `sets`."""
-    log = place.log if replica is None else place.state.replica(replica).logs / "replica.log"
+    log = place.log if replica is None else _log_of(place.state.replica(replica))
     return "".join(f"{line}\n" for line in masked("\n".join(last_lines(log, _SHOWN_BYTES)), sets).splitlines())
+
+
+def shorten_logs(place: TopologyPlace) -> None:
+    """Have none of what a topology's supervisor and its replicas say here fill the disk."""
+    for log in (place.log, *map(_log_of, place.state.replicas().values())):
+        shorten(log)
+
+
+def _log_of(replica: StateFolder) -> Path:
+    # As `replication.replica` has it, which brings Spark along.
+    return replica.logs / "replica.log"
 
 
 def last_words(log: Path) -> str:
@@ -79,5 +91,7 @@ def shorten(log: Path) -> None:
     """Keep the end of a log that has grown too long; whoever writes to it goes on."""
     with contextlib.suppress(OSError):
         if log.stat().st_size > _LONGEST_LOG:
-            write_private(log.with_suffix(".log.1"), "\n".join(last_lines(log, _LONGEST_LOG // 10)).encode())
+            end = "\n".join(last_lines(log, _LONGEST_LOG // 10))
+            # First, for the disk may be full of it.
             os.truncate(log, 0)
+            write_private(log.with_suffix(".log.1"), end.encode())

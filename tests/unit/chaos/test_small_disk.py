@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.chaos.small_disk import small_disk
+from penstock.chaos.small_disk import Disk, small_disk
 
 from ...own_mounts import with_own_mounts
 
@@ -45,6 +45,18 @@ def test_a_failure_inside_leaves_no_mount_behind(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), small_disk(tmp_path / "disk", 1):
         raise KeyboardInterrupt
     assert not os.path.ismount(tmp_path / "disk")
+
+
+def test_a_folder_that_is_no_disk_of_its_own_is_not_filled_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.chaos.small_disk._write_until_full", lambda *_: pytest.fail("it was filled up"))
+    with pytest.raises(RuntimeError, match="is no disk of its own"):
+        Disk(tmp_path).fill()
+    # A `mount` that does nothing.
+    (tmp_path / "mount").write_text("#!/bin/sh\n")
+    (tmp_path / "mount").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with small_disk(tmp_path / "disk", 1) as disk:
+        assert "nothing was mounted" in disk.refused
 
 
 def test_who_may_not_mount_gets_an_ordinary_folder_and_the_reason(tmp_path: Path, cannot_mount: None) -> None:

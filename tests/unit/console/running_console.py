@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from penstock.console.api import Access, create_app
 from penstock.console.client import Client
@@ -31,6 +32,7 @@ class RunningConsole:
     coordinator: Coordinator
     master: Master
     home: ConsoleHome
+    app: FastAPI
 
     @property
     def client(self) -> Client:
@@ -80,7 +82,7 @@ def running_console(
         wait_until(lambda: server.started)
         port = server.servers[0].sockets[0].getsockname()[1]
         wait_until(lambda: master.watching.reachable)
-        yield RunningConsole(f"http://127.0.0.1:{port}", coordinator, master, home)
+        yield RunningConsole(f"http://127.0.0.1:{port}", coordinator, master, home, app)
     finally:
         server.should_exit = True
         thread.join()

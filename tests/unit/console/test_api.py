@@ -17,23 +17,25 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
 from typer.testing import CliRunner
 
 from penstock.cli import topologies
 from penstock.cli.main import app
-from penstock.console import api, master, watching
+from penstock.console import api, master, service, watching
 from penstock.console.bundle import pack
 from penstock.console.client import Client
 from penstock.console.desired import Desired, Goal
 from penstock.console.home import ConsoleHome
 from penstock.console.node_supervisor import NodeSupervisor
-from penstock.console.nodes import Node
+from penstock.console.nodes import Node, Nodes, Task
 from penstock.console.tokens import Role
 from penstock.console.watching import RECENT_SECONDS
 from penstock.coordination.memory import MemoryCoordinator
-from penstock.errors import ConsoleError
+from penstock.errors import ConsoleError, CoordinationError
 
 from ...waiting import wait_until
+from ..cli.typed import penstock
 from .running_console import RunningConsole, running_console, view
 
 TOPOLOGY = """\
@@ -585,11 +587,51 @@ def guarded(tmp_path: Path) -> Iterator[RunningConsole]:
         yield console
 
 
-def test_without_a_token_nothing_is_told(guarded: RunningConsole) -> None:
-    for path in ("/api/topologies", "/api/console", "/metrics", "/api/events", "/api/stream"):
-        code, said = raw(guarded, path)
-        assert code == 401, path
-        assert "a token is needed" in said
+OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("POST", "/api/session"), ("DELETE", "/api/session")}
+"""Whether it is alive is told to everybody, and who gives a token has none yet."""
+PLACES = {"{name}": "count", "{digest}": "0" * 64}
+
+
+def routes(console: RunningConsole) -> list[tuple[str, str, bool]]:
+    """All that can be asked: how, where, and whether it is for operators only."""
+    found = [(method, route.path, "command" in route.tags) for route in console.app.routes
+             if isinstance(route, APIRoute) for method in route.methods]  # fmt: skip
+    assert {(method, path) for method, path, _ in found} >= {
+        *OPEN, ("GET", "/metrics"), ("GET", "/api/stream"), ("POST", "/api/topologies/{name}/commands"),
+        ("DELETE", "/api/topologies/{name}"), ("GET", "/api/bundles/{digest}")}  # fmt: skip
+    return [each for each in found if each[:2] not in OPEN]
+
+
+def code_for(console: RunningConsole, method: str, path: str, token: str = "") -> tuple[int, str]:
+    """What is answered to somebody with a token; of what does not end, only that it begins."""
+    for name, value in PLACES.items():
+        path = path.replace(name, value)
+    bearer = {"Authorization": f"Bearer {token}"} if token else {}
+    body = {"data": b'{"verb": "stop"}', "headers": {"Content-Type": "application/json", **bearer}}
+    request = urllib.request.Request(console.url + path, method=method, **(
+        body if method == "POST" else {"headers": bearer}))  # type: ignore[arg-type]
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, ""
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_without_a_token_nothing_is_told_and_nothing_done(guarded: RunningConsole) -> None:
+    for method, path, _ in routes(guarded):
+        code, said = code_for(guarded, method, path)
+        assert (code, "a token is needed" in said) == (401, True), f"{method} {path}"
+    assert not guarded.home.audit.exists()
+
+
+def test_each_command_takes_an_operators_token_and_a_viewers_is_enough_to_look(guarded: RunningConsole) -> None:
+    viewer, operator = (guarded.tokens.create("ann", role) for role in (Role.VIEWER, Role.OPERATOR))
+    for method, path, commands in routes(guarded):
+        # What is not a question is a command, and so are the files of a topology.
+        assert commands == (method != "GET" or "bundles" in path), path
+        code, said = code_for(guarded, method, path, viewer)
+        assert ("may look but not command" in said) == (code == 403) == commands, f"{method} {path}: {code} {said}"
+        assert code_for(guarded, method, path, operator)[0] not in (401, 403), f"{method} {path}"
 
 
 def test_a_wrong_token_and_an_expired_one_are_told_apart(guarded: RunningConsole) -> None:
@@ -615,8 +657,61 @@ def test_who_may_look_may_not_command(guarded: RunningConsole, packed: bytes) ->
         with pytest.raises(ConsoleError, match="may look but not command"):
             ask()
     operator.command("count", "stop")
-    noted = [json.loads(line) for line in (guarded.home.path / "audit.jsonl").read_text().splitlines()]
-    assert [(line["who"], line["command"]) for line in noted] == [("bob", "submit"), ("bob", "stop")]
+    noted = [(line["who"], line["role"], line["command"], line["topology"], line.get("outcome"))
+             for line in audit(guarded)]  # fmt: skip
+    assert noted == [
+        ("ann", "viewer", "POST /api/topologies", None, "refused"),
+        ("bob", "operator", "submit", None, None),
+        ("bob", "operator", "submit", "count", "done"),
+        ("ann", "viewer", "POST /api/topologies/count/commands", "count", "refused"),
+        ("ann", "viewer", "DELETE /api/topologies/count", "count", "refused"),
+        ("ann", "viewer", f"GET /api/bundles/{digest}", None, "refused"),
+        ("bob", "operator", "stop", "count", None),
+        ("bob", "operator", "stop", "count", "done"),
+    ]
+
+
+def audit(console: RunningConsole) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in console.home.audit.read_text().splitlines()]
+
+
+def test_what_came_of_a_command_is_written_down_with_it(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    for verb in ("freeze", "crash"):
+        with pytest.raises(ConsoleError):
+            console.client.command("count", verb)
+    with pytest.raises(ConsoleError):
+        console.client.command("sum", "stop")
+    lines = audit(console)
+    # Each before it is carried out, and again when it is known what came of it.
+    assert [line["id"] for line in lines[::2]] == [line["id"] for line in lines[1::2]]
+    assert len({line["id"] for line in lines}) == 4
+    assert [(line["command"], line["outcome"], line["said"].partition(":")[0]) for line in lines[1::2]] == [
+        ("submit", "done", "'count' was submitted"),
+        ("freeze", "refused", "'count' has no node yet"),
+        ("crash", "refused", "'count' may not be crashed on purpose"),
+        ("stop", "refused", "there is no topology 'sum'; the topologies are"),
+    ]  # fmt: skip
+
+
+def test_a_command_that_nobody_has_answered_yet_is_pending_and_one_that_broke_has_failed(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(console, packed)
+    console.node("a")
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+    monkeypatch.setattr(service, "_ANSWER_SECONDS", 0.0)
+    assert not console.client.command("count", "freeze")["done"]
+
+    def away(self: Nodes, task: Task) -> None:
+        raise CoordinationError("the coordinator does not answer")
+
+    monkeypatch.setattr(Nodes, "give", away)
+    with pytest.raises(ConsoleError, match="does not answer"):
+        console.client.command("count", "freeze")
+    pending, failed = audit(console)[3::2]
+    assert (pending["outcome"], failed["outcome"]) == ("pending", "failed")
+    assert failed["said"] == "CoordinationError: the coordinator does not answer"
 
 
 def test_a_token_is_kept_as_a_digest_only(guarded: RunningConsole) -> None:
@@ -650,9 +745,12 @@ def test_pages_from_elsewhere_may_not_ask_either(console: RunningConsole) -> Non
 
 def test_values_of_sets_are_not_in_the_audit(console: RunningConsole, packed: bytes) -> None:
     console.client.submit(packed, "topology.yaml", ("dead_letters=secret",), False, False)
-    (line,) = (console.home.path / "audit.jsonl").read_text().splitlines()
-    assert json.loads(line)["sets"] == ["dead_letters"]
-    assert "secret" not in line
+    assert audit(console)[0]["sets"] == ["dead_letters"]
+    with pytest.raises(ConsoleError):
+        console.client.submit(packed, "topology.yaml", ("sinks.out.nonsense=secret",), False, False)
+    assert audit(console)[-1]["outcome"] == "refused"
+    assert "nonsense" in audit(console)[-1]["said"]
+    assert "secret" not in console.home.audit.read_text()
 
 
 def test_values_of_sets_are_not_told(console: RunningConsole, packed: bytes) -> None:
@@ -698,12 +796,20 @@ def test_a_page_from_elsewhere_is_turned_away(console: RunningConsole) -> None:
     assert raw(console, "/api/topologies", Host="evil.example")[0] == 403
 
 
-def test_where_the_audit_cannot_be_written_it_is_said(console: RunningConsole, packed: bytes) -> None:
+def test_where_the_audit_cannot_be_written_it_is_said(
+    console: RunningConsole, packed: bytes, tmp_path: Path
+) -> None:
     submit(console, packed)
-    audit = console.home.path / "audit.jsonl"
-    audit.unlink()
-    audit.mkdir()
+    console.home.audit.unlink()
+    console.home.audit.mkdir()
     assert "could not be written" in console.client.command("count", "stop")["warning"]
+    own = str(tmp_path / "own")
+    for words in (("start", "count"), ("submit", own, "--replace"), ("submit", own, "--replace", "--json"),
+                  ("remove", "count")):  # fmt: skip
+        said = penstock(*words, "--at", console.url)
+        assert said.exit_code == 0, said.output
+        told = said.stdout if "--json" in words else said.stderr
+        assert f"it could not be written to {console.home.audit}: Is a directory" in told, words
 
 
 # Several masters.

@@ -28,12 +28,14 @@ from penstock.console.private_files import private
 from penstock.console.service import summary
 from penstock.console.tended import Tended
 from penstock.console.tending import There
+from penstock.console.tokens import Person, Role
 from penstock.console.watching import Watching
 from penstock.control.replica_process import ReplicaProcess
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.orders import EVERYTHING, Orders
 from penstock.errors import CoordinationError
+from penstock.replication.replica import log_of
 from penstock.replication.roster import ENDED, PARKED, Member, Roster, Told
 from penstock.runtime.progress_file import ProgressFile
 from penstock.runtime.state_folder import StateFolder
@@ -415,7 +417,7 @@ def test_files_in_which_it_may_stand_are_for_their_owner(tmp_path: Path) -> None
         home.keep_bundle("0" * 64, b"")
         place = home.topology("t", "n")
         place.note(Begun(sets=(f"a={SECRET}",)))
-        Audit(home.path / "audit.jsonl").note("ann", "operator", "", "stop", "t", {})
+        Audit(home.audit).note(Person("ann", Role.OPERATOR), "", "stop", "t")
         # One that others could read until now.
         place.log.write_text("line\n")
         open(place.log, "ab", opener=private).close()
@@ -426,3 +428,17 @@ def test_files_in_which_it_may_stand_are_for_their_owner(tmp_path: Path) -> None
     coordinator.close()
     assert {"console.sqlite", "console.sqlite-wal", "begun", "run.log", "audit.jsonl", "replica.log"} <= set(files)
     assert set(files.values()) == {0o600}, files
+
+
+def test_the_log_of_each_replica_is_cut_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.console.topology_log._LONGEST_LOG", 1000)
+    coordinator, home = MemoryCoordinator(), ConsoleHome(tmp_path)
+    Desired(coordinator).add(Wanted("t", "0" * 64, "topology.yaml", replicas=2, goal=Goal.STOP, nodes={"1": "n"}))
+    place = home.topology("t", "n")
+    logs = [place.log, *(log_of(place.state.replica(name)) for name in ("1", "2"))]
+    for log, lines in zip(logs, (300, 300, 3), strict=True):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("line\n" * lines)
+    NodeSupervisor(Node("n", "here", 1, "0"), home, coordinator, lambda _: b"").look()
+    assert [log.stat().st_size for log in logs] == [0, 0, 15]
+    assert [log.with_name(f"{log.name}.1").exists() for log in logs] == [True, True, False]

@@ -257,12 +257,15 @@ async function give(one, verb, label, given, fields) {
   }
   const path = `/api/topologies/${encodeURIComponent(one.name)}`, key = { "Idempotency-Key": crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`.replace(".", "") };
   try {
-    if (verb === "remove") { await ask(path, { method: "DELETE", headers: key }); location.hash = "#/"; }
-    else await ask(`${path}/commands`, { method: "POST", headers: key, body: JSON.stringify({ verb, ...given, ...more }) });
+    const answer = await ask(verb === "remove" ? path : `${path}/commands`, verb === "remove" ? { method: "DELETE", headers: key }
+      : { method: "POST", headers: key, body: JSON.stringify({ verb, ...given, ...more }) });
+    if (verb === "remove") location.hash = "#/";
+    if (answer.warning) notify(answer.warning, "It was done, but");
     if (verb === "dead-letters") readLetters();
   } catch (error) { notify(error.message); }
 }
-function notify(words) {
+function notify(words, title = "It was not done") {
+  $("#refused h2").textContent = title;
   $("#refused p").textContent = words;
   if (!$("#refused").open) $("#refused").showModal();
 }
