@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.connectors.registry import catalogue
-from penstock.errors import CoordinationError
+from penstock.coordination.opening import open_coordinator
+from penstock.errors import CoordinationError, DeliveryError
 from penstock.replication.divergence import Divergence
 from penstock.replication.replica import Replica, ReplicaPlace, opened_roster
 from penstock.replication.sibling import begin_from_sibling, go_on_without_replicas
@@ -23,6 +24,8 @@ from penstock.topology.model import EpochSettings, Topology
 from penstock.validation import validate
 
 CODE = """\
+import random
+import time
 import uuid
 
 def doubled(row):
@@ -35,6 +38,22 @@ def only_even(row):
     if row.n % 2:
         raise ValueError(f"{row.n} is odd")
     return [(row.n,)]
+
+
+def fraction(row):
+    return [(row.n, random.random())]
+
+def clock(row):
+    return [(row.n, time.time())]
+
+def map_of(row):
+    return [(row.n, {"a": 1, "b": random.getrandbits(60)})]
+
+def nested(row):
+    return [(row.n, [{"x": random.random()}])]
+
+def tenths(row):
+    return [(row.n, row.n / 10)]
 """
 
 TOPOLOGY = """\
@@ -55,9 +74,13 @@ sinks:
 
 
 def written(folder: Path, function: str, emits: str) -> Topology:
+    return loaded(folder, TOPOLOGY.replace("CODE", function).replace("EMITS", emits))
+
+
+def loaded(folder: Path, text: str) -> Topology:
     (folder / "pair_code.py").write_text(CODE)
     file = folder / "topology.yaml"
-    file.write_text(TOPOLOGY.replace("CODE", function).replace("EMITS", emits))
+    file.write_text(text)
     topology, problems = load_topology(file, catalogue())
     assert topology is not None, problems
     assert [str(problem) for problem in validate(topology, catalogue())] == []
@@ -86,8 +109,17 @@ def test_replicas_run_the_same_epochs_and_each_is_delivered_once(tmp_path: Path,
     assert sorted(lines) == sorted(f'{{"n":{n * 2}}}' for n in range(1, 7))
 
 
-def test_code_that_is_not_deterministic_is_found_and_named(tmp_path: Path, spark: SparkSession) -> None:
-    _, divergence = run_both(written(tmp_path, "by_chance", "n int, by string"), spark)
+@pytest.mark.parametrize(("function", "emits"), [
+    ("by_chance", "n int, by string"),
+    ("fraction", "n int, by double"),
+    ("clock", "n int, by double"),
+    ("map_of", "n int, by map<string, bigint>"),
+    ("nested", "n int, by array<struct<x: double>>"),
+])  # fmt: skip
+def test_code_that_is_not_deterministic_is_found_and_named(
+    tmp_path: Path, spark: SparkSession, function: str, emits: str
+) -> None:
+    _, divergence = run_both(written(tmp_path, function, emits), spark)
     assert divergence == Divergence(1, "chance", ("1", "2"))
 
 
@@ -106,6 +138,67 @@ def test_each_dead_letter_is_buried_once_and_what_a_sibling_is_writing_is_left_a
     letters = dead.read_bytes().split(b"\n")
     assert [json.loads(letter)["tuple"]["n"] for letter in letters[:-1]] == [1, 3, 5]
     assert letters[-1] == b"the beginning of what a sibling writes"
+
+
+IN_SQL = """\
+topology: pair
+replicas: 2
+cells: any
+sources:
+  numbers: {rows: [{n: 1}, {n: 2}], schema: "n int"}
+operators:
+  late:   {from: tagged, custom: "pair_code:by_chance", emits: "n int, by string"}
+  tagged: {from: numbers, select: [n, "uuid() as tag"]}
+  latest: {from: late, uniq: n}
+sinks:
+  out: {from: latest, file: out/out.jsonl}
+"""
+
+
+def test_sql_that_is_not_deterministic_is_named_before_the_code_that_follows_it(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    _, divergence = run_both(loaded(tmp_path, IN_SQL), spark)
+    assert divergence == Divergence(1, "tagged", ("1", "2"))
+
+
+SUMMED = """\
+topology: pair
+replicas: 2
+cells: any
+epoch: {max_tuples: 4}
+sources:
+  numbers: {rows: [{n: 1}, {n: 2}, {n: 3}, {n: 4}, {n: 5}, {n: 6}], schema: "n int"}
+operators:
+  tenths: {from: numbers, custom: "pair_code:tenths", emits: "n int, x double"}
+  summed: {from: tenths, window: tumbling(2 tuples), compute: ["sum(x) as total", "max(x) as most"]}
+  halved: {from: summed, select: ["total / 2 as half", most]}
+sinks:
+  out: {from: halved, file: out/out.jsonl}
+"""
+
+
+def test_sums_of_fractions_are_compared_too(tmp_path: Path, spark: SparkSession) -> None:
+    topology = loaded(tmp_path, SUMMED)
+    assert run_both(topology, spark)[1] is None
+    coordinator = open_coordinator(ReplicaPlace(StateFolder.of(topology)).coordinator(topology, None))
+    try:
+        found = [json.loads(text)["out"] for text in coordinator.entries("digests/").values()]
+    finally:
+        coordinator.close()
+    # Two windows in the first epoch, one in the second, of both replicas; the halves are added up, and `most` is not.
+    assert [digest.partition(":")[0] for digest in found] == ["2", "2", "1", "1"]
+    assert [len(digest.split()) for digest in found] == [2, 2, 2, 2]
+    sizes = [float(digest.rpartition("/")[2]) for digest in found]
+    assert sizes == pytest.approx([0.5, 0.5, 0.55, 0.55])
+
+
+def test_replicas_that_differ_end_where_that_is_wanted_though_nobody_watches(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    topology = replace(written(tmp_path, "fraction", "n int, by double"), on_divergence="stop")
+    with pytest.raises(DeliveryError, match="replicas 1 and 2 differ in epoch 1, first in 'chance'"):
+        run_both(topology, spark)
 
 
 def stop_after(run: Run, epoch: int) -> Callable[[Snapshot], None]:

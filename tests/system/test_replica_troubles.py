@@ -178,3 +178,28 @@ def test_code_that_is_not_deterministic_ends_the_run_where_that_is_wanted(projec
         assert run.finish() == 1
         assert "tagged" in run.errors
         assert "Traceback" not in run.errors
+
+
+def test_code_that_is_not_deterministic_is_told_until_it_is_corrected_while_results_go_on(project: Project) -> None:
+    (project.folder / "own.py").write_text(CHANCE)
+
+    def differing() -> str:
+        status = project.run("--json", command="status")
+        return str(json.loads(status.stdout)["divergence"]) if status.returncode == 0 else ""
+
+    with project.running() as run:
+        run.until(lambda: any("first in 'tagged'" in json.dumps(each) for each in run.events()))
+        assert "first in 'tagged'" in differing()
+        reached = max(epochs(project))
+        run.until(lambda: max(epochs(project)) >= reached + 6)
+        (project.folder / "own.py").write_text(CODE)
+        restarted = project.run(command="restart", patience=2 * PATIENCE_SECONDS)
+        assert restarted.returncode == 0, restarted.stderr
+        reached = min(epochs(project))
+        run.until(lambda: min(epochs(project)) >= reached + 6)
+        assert differing() == ""
+        run.signal_group(signal.SIGINT)
+        assert run.finish() == 0, run.errors
+    ids = Counter(json.loads(line)["id"] for line in project.output()["all"])
+    assert sorted(ids) == list(range(len(ids)))
+    assert set(ids.values()) == {1}

@@ -25,6 +25,7 @@ from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.orders import Orders
 from penstock.errors import CoordinationError, DeliveryError, TopologyError
+from penstock.replication.divergence import Divergence
 from penstock.replication.history import history_of, note_history
 from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide, phase_of
 from penstock.replication.placement import HEALING_SECONDS, choose_cell
@@ -102,7 +103,8 @@ class Supervisor:
         self._silent_since: float | None = None
         """Since when none of several replicas is signed in."""
         self._stopping = False
-        self._diverged = False
+        self._diverged: Divergence | None = None
+        """What was last said of replicas that differ."""
         self._version: str | None = None
         self._say: Callable[[str], None] = lambda _: None
         self._resources = contextlib.ExitStack()
@@ -388,15 +390,13 @@ class Supervisor:
                 self._sinks.forget_staged([slot.name])
 
     def _heed_divergence(self) -> None:
-        if self._diverged:
-            return
         with contextlib.suppress(CoordinationError):
             found = self._roster.divergence()
             if found is not None and self.topology.on_divergence == "stop":
                 raise DeliveryError(str(found))
-            if found is not None:
-                self._diverged = True
+            if found is not None and found != self._diverged:
                 self._say(str(found))
+            self._diverged = found
 
     def _look_at(self, slot: _Slot, run: str | bool | None, told: Told | None, now: float) -> None:
         """`run` is the start that is signed in; False: none is; None: nobody knows."""

@@ -17,8 +17,10 @@ from pyspark.sql import SparkSession
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
-from penstock.errors import CoordinationError, TopologyError
+from penstock.errors import CoordinationError, DeliveryError, TopologyError
+from penstock.plan.comparing import compared_steps
 from penstock.replication.catching_up import CatchingUp
+from penstock.replication.divergence import Divergence
 from penstock.replication.history import history_of
 from penstock.replication.lifecycle import is_abreast, is_cold
 from penstock.replication.roster import ENDED, FAILED, FROZEN, RUNNING, STOPPED, Member, NameTaken, Roster, Told
@@ -83,8 +85,9 @@ class Replica:
         self._catching_up = CatchingUp(WORTH_COPYING)
         self._say: Callable[[str], None] = lambda _: None
         self.run = Run(topology, own)
-        self._order = [*(operator.name for operator in topology.operators),
-                       *(f"sink {sink.name}" for sink in topology.sinks)]
+        self._compared = compared_steps(self.run.plan)
+        self._stopped_by: Divergence | None = None
+        """Why it has stopped itself, where that is wanted of replicas that differ."""
 
     def start(self, say: Callable[[str], None] = lambda _: None, spark: SparkSession | None = None) -> None:
         """Sign in, catch up from a sibling if that is worth it, and start."""
@@ -122,6 +125,10 @@ class Replica:
         except BaseException as error:
             self._leave(FAILED, str(error))
             raise
+        self._compare()
+        if self._stopped_by is not None:
+            self._leave(FAILED, str(self._stopped_by), outcome.progress)
+            raise DeliveryError(str(self._stopped_by))
         self._leave(ENDED if outcome.ended else STOPPED, "", outcome.progress)
         return outcome
 
@@ -230,6 +237,8 @@ class Replica:
         if not frozen:
             self._catch_up_again(now, snapshot.epoch)
         self._compare()
+        if self._stopped_by is not None:
+            self.run.stop()
         how = FROZEN if frozen else RUNNING
         cold = self._is_cold(snapshot, now)
         told = Told(self._member.run, snapshot.epoch, self.run.first, how, progress=asdict(snapshot),
@@ -257,10 +266,16 @@ class Replica:
         return self._caught_up
 
     def _compare(self) -> None:
-        """Tell the siblings what the last epochs gave."""
+        """Tell the siblings what the last epochs gave; where replicas that differ are to end, look whether any do.
+
+        A supervisor looks as well, but there may be none.
+        """
         for epoch, digests in self.run.new_digests():
             with contextlib.suppress(CoordinationError):
-                self._roster.compare(self.name, self._version, epoch, self._order, digests)
+                self._roster.compare(self.name, self._version, epoch, self._compared, digests)
+        if self.topology.on_divergence == "stop" and self._stopped_by is None:
+            with contextlib.suppress(CoordinationError):
+                self._stopped_by = self._roster.divergence()
 
     def _is_of_another(self) -> bool:
         """Whether somebody else is signed in by this name: what is said under it would be taken for theirs."""
@@ -270,7 +285,6 @@ class Replica:
     def _leave(self, how: str, why: str, progress: Snapshot | None = None) -> None:
         last = self._told or Told(self._member.run, self.run.state.committed().epoch)
         if progress is not None:
-            self._compare()
             last = replace(last, epoch=progress.epoch, first=self.run.first, progress=asdict(progress))
         with contextlib.suppress(CoordinationError):
             if not self._replaced and not self._is_of_another():

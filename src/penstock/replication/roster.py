@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,7 +15,8 @@ _MEMBERS = "replicas/"
 _TOLD = "told/"
 _VERSION = "version"
 _DIGESTS = "digests/"
-_DIVERGENCE = "divergence"
+_DIVERGENCES = "divergence/"
+"""By version: replicas of one version may differ while those of another are put in their place."""
 _CHANGING = "changing"
 _DIGESTS_KEPT = 100
 
@@ -105,8 +106,12 @@ class Roster:
         return self._coordinator.get(_VERSION)
 
     def open_to_new_version(self) -> None:
-        """The next replica that starts decides which version the others must have that start after it."""
-        self._coordinator.delete(_VERSION)
+        """The next replica that starts decides which version the others must have that start after it.
+
+        That replicas have differed is forgotten: the next version may be the remedy.
+        """
+        for key in (*self._coordinator.list(_DIVERGENCES), _VERSION):
+            self._coordinator.delete(key)
 
     def adopt(self, version: str) -> None:
         """From now on replicas run this version."""
@@ -125,14 +130,17 @@ class Roster:
             self._coordinator.delete(_CHANGING)
 
     def compare(
-        self, name: str, version: str, epoch: int, order: Sequence[str], digests: Mapping[str, str]
+        self, name: str, version: str, epoch: int, compared: Mapping[str, str], digests: Mapping[str, str]
     ) -> Divergence | None:
-        """Publish what this replica gave in an epoch, and compare it with what others of its version have published."""
+        """Publish what this replica gave in an epoch, and compare it with what others of its version have published.
+
+        For `compared` and `digests` see `find_divergence`.
+        """
         prefix = f"{_DIGESTS}{epoch:012d}/{version}/"
         self._coordinator.put(prefix + name, json.dumps(digests))
-        found = find_divergence(epoch, order, self._entries(prefix))
+        found = find_divergence(epoch, compared, self._entries(prefix))
         if found is not None:
-            self._coordinator.create_if_absent(_DIVERGENCE, json.dumps(asdict(found)))
+            self._coordinator.create_if_absent(_DIVERGENCES + version, json.dumps(asdict(found)))
         if epoch % _DIGESTS_KEPT == 0:
             for key in self._coordinator.list(_DIGESTS):
                 if int(key.removeprefix(_DIGESTS).partition("/")[0]) > epoch - _DIGESTS_KEPT:
@@ -141,17 +149,19 @@ class Roster:
         return found
 
     def divergence(self) -> Divergence | None:
-        """The first that any replica has found."""
-        text = self._coordinator.get(_DIVERGENCE)
-        if text is None:
+        """The first that any replica of the present version has found; while none is agreed on, of the last one."""
+        found, version = self._entries(_DIVERGENCES), self.version()
+        fields = next(iter(found.values()), None) if version is None else found.get(version)
+        if fields is None:
             return None
-        fields = json.loads(text)
         return Divergence(fields["epoch"], fields["node"], tuple(fields["replicas"]))
 
     def forget(self) -> None:
         """Forget all that was said; those who are signed in stay so."""
-        for key in (*self._coordinator.list(_TOLD), *self._coordinator.list(_DIGESTS), _VERSION, _DIVERGENCE):
-            self._coordinator.delete(key)
+        for prefix in (_TOLD, _DIGESTS, _DIVERGENCES):
+            for key in self._coordinator.list(prefix):
+                self._coordinator.delete(key)
+        self._coordinator.delete(_VERSION)
 
     def _entries(self, prefix: str) -> dict[str, Any]:
         found = self._coordinator.entries(prefix)

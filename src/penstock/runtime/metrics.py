@@ -20,7 +20,7 @@ from pyspark.sql.streaming.listener import (
 from penstock.plan.counting import counts_needed
 from penstock.plan.graph import Plan
 from penstock.runtime.progress import Progress
-from penstock.spark.digests import OPERATOR_DIGEST, SINK_DIGEST
+from penstock.spark.digests import DIGEST, written_digest
 from penstock.spark.late_tuples import LATE_COUNT
 from penstock.spark.tuple_counts import PORT_COUNTS, TUPLE_COUNT
 from penstock.topology.lineage import watching_operators
@@ -38,7 +38,7 @@ class OperatorCounts(StreamingQueryListener):
         """False when every count can be derived and no tuple can be late: then listening would only cost time."""
         self._progress = progress
         self.digests: deque[tuple[int, dict[str, str]]] = deque()
-        """Of each micro-batch what replicas compare, by operator and sink; whoever wants it takes it out."""
+        """Of each micro-batch what replicas compare, by step; whoever wants it takes it out."""
         self._seen = -1
         self._arrived = threading.Condition()
 
@@ -72,8 +72,8 @@ class OperatorCounts(StreamingQueryListener):
                 self._progress.add_ports(node, {port: int(number) for port, number in row.items()})
             elif what == LATE_COUNT:
                 late += int(row["tuples"])
-            elif what in (OPERATOR_DIGEST, SINK_DIGEST):
-                digests[node if what == OPERATOR_DIGEST else f"sink {node}"] = f"{row['rows']}:{row['sum']:x}"
+            elif what == DIGEST:
+                digests[node] = written_digest(row)
         # Windows have told theirs already, and exactly; of a join, Spark counts what it drops.
         joins = (state for state in progress["stateOperators"] if state["operatorName"] == _JOIN)
         late += sum(state["numRowsDroppedByWatermark"] for state in joins)

@@ -12,13 +12,15 @@ from pyspark.sql import functions as F
 from penstock.connectors.base import SinkConnector
 from penstock.epochs.record import SEQUENCE_BITS
 from penstock.errors import TopologyError
+from penstock.plan.comparing import compared_steps
 from penstock.plan.counting import counts_needed
 from penstock.plan.graph import Acker, Apply, Exchange, Gather, Merge, Plan, Port, Read, Share, Step, Write
+from penstock.plan.rounding import may_be_rounded
 from penstock.spark.arrow_stage import Stage, is_narrow, map_batches
 from penstock.spark.carried_time import CarriedTime
 from penstock.spark.count_windows import lower_count_window
 from penstock.spark.custom import INSTANCE, PORT, CustomStage
-from penstock.spark.digests import OPERATOR_DIGEST, SINK_DIGEST, with_digest
+from penstock.spark.digests import has_fractions, with_digest
 from penstock.spark.emitted import port_column
 from penstock.spark.enrichments import lower_enrich
 from penstock.spark.epoch_source import FORMAT, SEQUENCE, ReadSettings
@@ -53,7 +55,6 @@ from penstock.topology.model import (
     Select,
     Union,
     Uniq,
-    own_function,
 )
 from penstock.topology.window import Window as TimeWindow
 
@@ -71,16 +72,23 @@ class Lowering:
     metrics: bool = True
     """Whether operators count their tuples; it costs a few milliseconds an epoch each."""
     digests: bool = False
-    """Whether replicas compare what custom operators give and what sinks receive."""
+    """Whether replicas compare what operators give and what sinks receive; see `plan.comparing`."""
     frames: dict[str, DataFrame] = field(default_factory=dict)
     code: dict[str, tuple[DataFrame, Stage]] = field(default_factory=dict)
     """By operator, custom code without a key: what it is given, and what runs it."""
+    rounded: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By step, where replicas compare: the columns that may differ in their last digits."""
     narrow: bool = True
     """Whether all rows that go to Python are; see `arrow_stage.limit_batches`."""
 
     @cached_property
     def counted(self) -> frozenset[str]:
         return counts_needed(self.plan)
+
+    @cached_property
+    def compared(self) -> frozenset[str]:
+        """The steps at which replicas compare."""
+        return frozenset(compared_steps(self.plan) if self.digests else ())
 
     @property
     def parallelism(self) -> int:
@@ -101,6 +109,8 @@ def lower_plan(lowering: Lowering) -> DataFrame:
         except Exception as error:
             raise _in_user_terms(step, error) from error
         lowering.frames[step.id] = frame
+        if lowering.digests and step.id not in lowering.rounded:
+            lowering.rounded[step.id] = _rounded(step, frame, lowering)
         if isinstance(step, Write):
             written[step.sink.name] = frame
         elif isinstance(step, Acker):
@@ -193,8 +203,7 @@ def _(step: Apply, lowering: Lowering) -> DataFrame:
         frame = lower_join(step.operator, frames_by_port(step, lowering), lowering)
     else:
         frame = lower_operator(step.operator, lowering.frames[step.input], lowering)
-    if lowering.digests and own_function(step.operator):
-        frame = with_digest(frame, step.operator.name, OPERATOR_DIGEST)
+    frame = _compared(step, frame, lowering)
     if lowering.metrics and step.operator.name in lowering.counted:
         return with_count(frame, step.operator, step.operator.name in lowering.plan.self_acking)
     return frame
@@ -205,9 +214,7 @@ def _(step: Write, lowering: Lowering) -> DataFrame:
     frame = lowering.frames[step.input].drop(*HIDDEN)
     lowering.narrow &= is_narrow(frame.schema)
     lowering.sinks[step.sink.name] = lowering.sinks[step.sink.name].with_columns(tuple(frame.columns))
-    if lowering.digests:
-        frame = with_digest(frame, step.sink.name, SINK_DIGEST)
-    return tagged_rows(frame, step.sink.name, lowering.sinks)
+    return tagged_rows(_compared(step, frame, lowering), step.sink.name, lowering.sinks)
 
 
 @lower_step.register
@@ -225,6 +232,26 @@ def _(step: Acker, lowering: Lowering) -> DataFrame:
     rows = incomplete.select("operator", "tuple", F.col(SEQUENCE).alias(TREE))
     taker = UnackedTuples.of(lowering.plan.topology, Path(lowering.settings.state))
     return tagged_rows(rows, UNACKED_TUPLES, {**lowering.sinks, UNACKED_TUPLES: taker})
+
+
+def _compared(step: Step, frame: DataFrame, lowering: Lowering) -> DataFrame:
+    """What the step gives, observed where replicas compare it."""
+    if step.id not in lowering.compared:
+        return frame
+    lowering.rounded[step.id] = _rounded(step, frame, lowering)
+    return with_digest(frame, step.id, lowering.rounded[step.id])
+
+
+def _rounded(step: Step, frame: DataFrame, lowering: Lowering) -> frozenset[str]:
+    given = frozenset(name for read in step.reads() for name in lowering.rounded[read])
+    adds = isinstance(step, Apply) and isinstance(step.operator, TimeWindow)
+    if isinstance(step, Gather) or not (given or adds):
+        return given
+    return frozenset(
+        item.name
+        for item in frame.schema.fields
+        if item.name not in HIDDEN and has_fractions(item.dataType) and may_be_rounded(step, item.name, given)
+    )
 
 
 @singledispatch

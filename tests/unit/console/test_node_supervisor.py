@@ -287,7 +287,7 @@ def test_replicas_that_differ_are_told(tmp_path: Path) -> None:
     for name, digest in (("1", "a"), ("2", "b")):
         roster.join(Member(name, "local", "here", 1, name))
         roster.tell(name, Told(name, epoch=7))
-        roster.compare(name, "v", 7, ["own"], {"own": digest})
+        roster.compare(name, "v", 7, {"own": "own"}, {"own": digest})
     node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
     tended = Tended(node._home.topology("t", "n"), coordinator=coordinator)
     tended.there = There(alive=True, epoch=7)

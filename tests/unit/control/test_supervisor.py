@@ -20,7 +20,7 @@ from penstock.control.supervisor import Supervisor
 from penstock.errors import CoordinationError
 from penstock.replication.lifecycle import Phase
 from penstock.replication.replica import ReplicaPlace, opened_roster
-from penstock.replication.roster import Member
+from penstock.replication.roster import Member, Roster
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView, views_of
 from penstock.runtime.state_folder import Committed, StateFolder
@@ -217,6 +217,28 @@ def test_one_that_will_not_start_is_parked_with_its_reason_until_there_is_a_new_
     watched._supervisor._roster.open_to_new_version()
     watched.until(Phase.SAFE, Phase.SAFE)
     wait_until(lambda: [view.phase for view in seen_from_outside(watched)] == [Phase.SAFE, Phase.SAFE], SECONDS)
+
+
+def differ(roster: Roster, version: str, epoch: int) -> None:
+    """Replicas of that version, which takes the place of another one, differ in two epochs."""
+    roster.open_to_new_version()
+    roster.agree_on(version)
+    for each in (epoch, epoch + 1):
+        for name in ("1", "2"):
+            roster.compare(name, version, each, {"own": "own"}, {"own": name})
+
+
+def test_that_replicas_differ_is_told_once_of_each_version(watched: Watched) -> None:
+    watched.until(Phase.SAFE, Phase.SAFE)
+
+    def told() -> list[str]:
+        return [said.partition(",")[0] for said in watched.said if "differ in epoch" in said]
+
+    differ(watched._supervisor._roster, "first", 10)
+    wait_until(lambda: bool(told()), SECONDS)
+    differ(watched._supervisor._roster, "second", 20)
+    wait_until(lambda: len(told()) > 1, SECONDS)
+    assert told() == ["replicas 1 and 2 differ in epoch 10", "replicas 1 and 2 differ in epoch 20"]
 
 
 def replaced(watched: Watched, name: str) -> None:

@@ -1,20 +1,21 @@
-"""A replica that is refused before Spark is started."""
+"""A replica that is refused before Spark is started, and one that differs from a sibling; both without Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from penstock import Topology
-from penstock.errors import CoordinationError, TopologyError
+from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.replication.history import note_history
 from penstock.replication.replica import Replica, ReplicaPlace, opened_roster
 from penstock.replication.roster import FAILED, Member, Roster, Told
 from penstock.replication.version import version_of
-from penstock.runtime.run import RunSettings
+from penstock.runtime.progress import Progress, Snapshot
+from penstock.runtime.run import Outcome, RunSettings
 from penstock.runtime.state_folder import StateFolder
 from penstock.topology.model import Delivery
 
@@ -104,3 +105,71 @@ def test_one_that_comes_back_when_all_have_begun_anew_ends(
     replica._join_again()
     assert (stopped, sorted(roster.members())) == ([True], ["1"])
     replica._coordinator.close()
+
+
+class MadeUpRun:
+    """A run that gives an epoch at each look, until it is stopped or its input ends."""
+
+    def __init__(self, state: StateFolder, digests: list[dict[str, str]]) -> None:
+        self.state = state
+        self.first = 0
+        self.is_frozen = False
+        self.epoch = 0
+        self._digests = digests
+        self._stopped = False
+
+    def wait(self, look: Callable[[Snapshot], None]) -> Outcome:
+        while not self._stopped and self._digests:
+            self.epoch += 1
+            look(replace(Progress().snapshot(), epoch=self.epoch))
+        return Outcome(not self._digests, Progress().snapshot())
+
+    def new_digests(self) -> Iterator[tuple[int, dict[str, str]]]:
+        if self._digests:
+            yield self.epoch, self._digests.pop(0)
+
+    def stop(self) -> None:
+        self._stopped = True
+
+
+def beside_one_that_differs(
+    place: ReplicaPlace, folder: Path, monkeypatch: pytest.MonkeyPatch, on_divergence: str
+) -> tuple[Replica, MadeUpRun]:
+    """A replica that differs from its sibling in the second of five epochs, and whom nobody watches."""
+    monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
+    own = replace(topology(folder), on_divergence=on_divergence)
+    place.home.path.mkdir(exist_ok=True)
+    replica = Replica(own, "2", place, RunSettings())
+    run = MadeUpRun(place.state_of("2"), [{"out": f"1:{epoch}"} for epoch in range(5)])
+    monkeypatch.setattr(replica, "run", run)
+    monkeypatch.setattr(run, "start", lambda *_, **__: None, raising=False)
+    with opened_roster(place.home.coordinator) as roster:
+        for epoch in range(1, 6):
+            digests = {"out": "1:0" if epoch == 1 else "1:ff"}
+            roster.compare("1", version_of(own), epoch, replica._compared, digests)
+    replica.start()
+    return replica, run
+
+
+def test_one_that_differs_from_a_sibling_ends_where_that_is_wanted_though_nobody_watches(
+    place: ReplicaPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica, run = beside_one_that_differs(place, tmp_path, monkeypatch, "stop")
+    with pytest.raises(DeliveryError, match="replicas 1 and 2 differ in epoch 2, first in 'custom'"):
+        replica.wait()
+    assert run.epoch == 2
+    with opened_roster(place.home.coordinator) as roster:
+        assert roster.told()["2"].how == FAILED
+        assert roster.told()["2"].why.startswith("replicas 1 and 2 differ in epoch 2")
+
+
+def test_one_that_differs_from_a_sibling_goes_on_where_it_is_only_told(
+    place: ReplicaPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica, run = beside_one_that_differs(place, tmp_path, monkeypatch, "warn")
+    assert replica.wait().ended
+    assert run.epoch == 5
+    with opened_roster(place.home.coordinator) as roster:
+        found = roster.divergence()
+    assert found is not None
+    assert (found.epoch, found.replicas) == (2, ("1", "2"))
