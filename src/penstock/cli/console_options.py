@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,6 @@ import typer
 if TYPE_CHECKING:
     from penstock.console.client import Client
 
-_AUTHORITY = "PENSTOCK_AUTHORITY"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 HomeOption = Annotated[
@@ -39,7 +37,7 @@ TokenOption = Annotated[
 ]
 AuthorityOption = Annotated[
     Path | None,
-    typer.Option("--authority", metavar="FILE", envvar=_AUTHORITY,
+    typer.Option("--authority", metavar="FILE", envvar="PENSTOCK_AUTHORITY",
                  help="The certificate of who vouches for the console, where this machine does not know it."),
 ]  # fmt: skip
 
@@ -62,12 +60,13 @@ def meant_as_name(name: str) -> Iterator[None]:
         raise NoAnswer(f"there is no file '{name}' here, and {error}") from None
 
 
-def give(name: str, verb: str, at: str | None, token: str | None, /, **arguments: Any) -> None:
+def give(name: str, verb: str, at: str | None, token: str | None, authority: Path | None, /,
+         **arguments: Any) -> None:  # fmt: skip
     """Give a command to a console, and say what it answered."""
     from penstock.cli.busy import busy
 
     with busy(f"{verb} {name}"), meant_as_name(name):
-        answer = client(at, token).command(name, verb, **arguments)
+        answer = client(at, token, authority).command(name, verb, **arguments)
     typer.echo(f"{name}: {answer['said']}")
 
 
@@ -75,5 +74,4 @@ def client(at: str | None, token: str | None, authority: Path | None = None) -> 
     """The console that a command speaks to."""
     from penstock.console.client import DEFAULT_URL, Client
 
-    vouches = authority or (Path(os.environ[_AUTHORITY]) if os.environ.get(_AUTHORITY) else None)
-    return Client(at or DEFAULT_URL, token or "", vouches)
+    return Client(at or DEFAULT_URL, token or "", authority)

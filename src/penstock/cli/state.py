@@ -13,7 +13,7 @@ from rich.console import JustifyMethod
 from rich.table import Table
 
 from penstock.cli.busy import busy, megabytes
-from penstock.cli.console_options import AtOption, TokenOption, at_console, client, meant_as_name
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, client, meant_as_name
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail, out, show_listing
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies, settled_state
@@ -45,6 +45,7 @@ def state(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Show what a topology remembers: for every stateful operator its size and version, or the keys of one.
 
@@ -52,7 +53,7 @@ def state(
     takes some seconds to start.
     """
     if (known := at_console(file)) is not None:
-        _at_console(known, operator, limit, as_json, at, token)
+        _at_console(known, operator, limit, as_json, at, token, authority)
         return
     topology = load(file, sets, quiet=True)
     if operator is None and (key or export is not None):
@@ -115,9 +116,11 @@ def _export(rows: DataFrame, target: Path) -> int:
     return int(pq.read_metadata(target).num_rows)
 
 
-def _at_console(name: str, operator: str | None, limit: int, as_json: bool, at: str | None, token: str | None) -> None:
+def _at_console(name: str, operator: str | None, limit: int, as_json: bool, at: str | None, token: str | None,
+                authority: Path | None) -> None:  # fmt: skip
     with busy("reading"), meant_as_name(name):
-        found = client(at, token).get(f"/api/topologies/{name}/state", operator=operator, limit=min(limit, 200))
+        found = client(at, token, authority).get(f"/api/topologies/{name}/state", operator=operator,
+                                                 limit=min(limit, 200))  # fmt: skip
     if operator is None:
         _show_overview(name, found, as_json)
         return
