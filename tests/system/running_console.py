@@ -54,9 +54,9 @@ class _Process:
 class Supervisor(_Process):
     """`penstock supervisor` of a console on this machine."""
 
-    def __init__(self, home: Path, name: str = NODE) -> None:
+    def __init__(self, home: Path, name: str = NODE, *arguments: str) -> None:
         self.name = name
-        super().__init__(home, f"supervisor-{name}", "supervisor", "--name", name)
+        super().__init__(home, f"supervisor-{name}", "supervisor", "--name", name, *arguments)
 
     def state(self, topology: str) -> StateFolder:
         return ConsoleHome(self.home).topology(topology, self.name).state
@@ -70,18 +70,22 @@ class Supervisor(_Process):
 class Console(_Process):
     """`penstock up`, or only a master, on a port of its own."""
 
-    def __init__(self, home: Path, *arguments: str, command: str = "up", authority: Path | None = None) -> None:
+    def __init__(self, home: Path, *arguments: str, command: str = "up", authority: Path | None = None,
+                 token: str = "", name: str = "127.0.0.1") -> None:  # fmt: skip
+        """`name` is what its certificate is for, and `token` what it is asked with."""
         self.port = _free_port()
         self._authority = authority
+        self._token = token
+        self._name = name
         super().__init__(home, f"console-{self.port}", command, "--port", str(self.port), *arguments)
 
     @property
     def url(self) -> str:
-        return f"http{'s' if self._authority else ''}://127.0.0.1:{self.port}"
+        return f"http{'s' if self._authority else ''}://{self._name}:{self.port}"
 
     @property
     def client(self) -> Client:
-        return Client(self.url, certificate=self._authority)
+        return Client(self.url, self._token, self._authority)
 
     def start(self) -> Self:
         super().start()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.busy import megabytes
-from penstock.cli.console_options import AtOption, TokenOption, at_console, client, give, meant_as_name
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, client, give, meant_as_name
 from penstock.cli.loading import File, Sets, load
 from penstock.cli.screen import fail, show_listing
 from penstock.cli.state_place import CoordinatorOption, StateOption, settled_state
@@ -33,6 +33,7 @@ def checkpoint(
     ] = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Keep what a topology remembers after its newest epoch, under a name.
 
@@ -41,7 +42,7 @@ def checkpoint(
     `penstock restore` goes on from it.
     """
     if (known := at_console(file)) is not None:
-        _at_console(known, name, listing, delete, as_json, at, token)
+        _at_console(known, name, listing, delete, as_json, at, token, authority)
         return
     topology = load(file, sets, quiet=True)
     from penstock.runtime.snapshots import delete_snapshot, list_snapshots, take_snapshot
@@ -73,14 +74,14 @@ def _places(topology: str, own: StateFolder, nodes: Path | None) -> list[tuple[S
 
 
 def _at_console(topology: str, name: str | None, listing: bool, delete: str | None, as_json: bool, at: str | None,
-                token: str | None) -> None:  # fmt: skip
+                token: str | None, authority: Path | None) -> None:  # fmt: skip
     if delete is not None:
         fail("a console removes no checkpoints: give the topology's file in its home", 2)
     if not listing:
-        give(topology, "checkpoint", at, token, as_json=as_json, name=name)
+        give(topology, "checkpoint", at, token, authority, as_json=as_json, name=name)
         return
     with meant_as_name(topology):
-        _show(topology, client(at, token).get(f"/api/topologies/{topology}/checkpoints"), as_json)
+        _show(topology, client(at, token, authority).get(f"/api/topologies/{topology}/checkpoints"), as_json)
 
 
 def _show(topology: str, found: list[dict[str, Any]], as_json: bool) -> None:

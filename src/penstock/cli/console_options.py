@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ from penstock.cli.screen import err, fail
 if TYPE_CHECKING:
     from penstock.console.client import Client
 
-_AUTHORITY = "PENSTOCK_AUTHORITY"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _MOST_SHOWN = 200
 
@@ -44,7 +42,7 @@ TokenOption = Annotated[
 ]
 AuthorityOption = Annotated[
     Path | None,
-    typer.Option("--authority", metavar="FILE", envvar=_AUTHORITY,
+    typer.Option("--authority", metavar="FILE", envvar="PENSTOCK_AUTHORITY",
                  help="The certificate of who vouches for the console, where this machine does not know it."),
 ]  # fmt: skip
 
@@ -67,12 +65,13 @@ def meant_as_name(name: str) -> Iterator[None]:
         raise NoAnswer(f"there is no file '{name}' here, and {error}") from None
 
 
-def give(name: str, verb: str, at: str | None, token: str | None, /, as_json: bool = False, **arguments: Any) -> None:
+def give(name: str, verb: str, at: str | None, token: str | None, authority: Path | None, /, as_json: bool = False,
+         **arguments: Any) -> None:  # fmt: skip
     """Give a command to a console, and say what it answered."""
     from penstock.cli.busy import busy
 
     with busy(f"{verb} {name}"), meant_as_name(name):
-        answer = client(at, token).command(name, verb, **arguments)
+        answer = client(at, token, authority).command(name, verb, **arguments)
     typer.echo(json.dumps({"topology": name, **answer}) if as_json else f"{name}: {answer['said']}")
     warn(answer)
 
@@ -94,5 +93,4 @@ def client(at: str | None, token: str | None, authority: Path | None = None) -> 
     """The console that a command speaks to."""
     from penstock.console.client import DEFAULT_URL, Client
 
-    vouches = authority or (Path(os.environ[_AUTHORITY]) if os.environ.get(_AUTHORITY) else None)
-    return Client(at or DEFAULT_URL, token or "", vouches)
+    return Client(at or DEFAULT_URL, token or "", authority)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from penstock.cli.console_options import AtOption, TokenOption, at_console, give
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
 from penstock.cli.orders import Replica, named_replicas
 from penstock.cli.screen import fail
@@ -19,13 +19,14 @@ def crash(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Kill a replica of a running topology with `kill -9`, or all of them, to see what happens.
 
     Only where the topology says `chaos: allowed`. A supervisor replaces what was killed.
     """
     if (name := at_console(file)) is not None:
-        give(name, "crash", at, token, replica=replica)
+        give(name, "crash", at, token, authority, replica=replica)
         return
     topology = load(file, sets, quiet=True)
     if topology.chaos != "allowed":

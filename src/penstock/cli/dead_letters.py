@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.console_options import AtOption, TokenOption, at_console, check_shown, client, give, meant_as_name
+from penstock.cli.console_options import (
+    AtOption,
+    AuthorityOption,
+    TokenOption,
+    at_console,
+    check_shown,
+    client,
+    give,
+    meant_as_name,
+)
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail, show_listing
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies
@@ -36,6 +46,7 @@ def dead_letters(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
     spread: Annotated[bool, typer.Option("--spread", help="Other nodes have replicas, too.", hidden=True)] = False,
 ) -> None:
     """Show the tuples and records that failed for good, with their errors; replay them, or discard them.
@@ -50,7 +61,7 @@ def dead_letters(
         fail("--replay or --discard, not both", 2)
     action = "replay" if replay else "discard" if discard else None
     if (name := at_console(file)) is not None:
-        _at_console(name, action, operator, ids or [], last, as_json, at, token)
+        _at_console(name, action, operator, ids or [], last, as_json, at, token, authority)
         return
     topology = load(file, sets, quiet=True)
     from penstock.runtime.buried import Graveyard
@@ -78,13 +89,14 @@ def summary(letter: Buried) -> dict[str, Any]:
 
 
 def _at_console(name: str, action: str | None, operator: str | None, ids: list[str], last: int, as_json: bool,
-                at: str | None, token: str | None) -> None:  # fmt: skip
+                at: str | None, token: str | None, authority: Path | None) -> None:  # fmt: skip
     if action is not None:
-        give(name, "dead-letters", at, token, as_json=as_json, action=action, operator=operator, letters=ids or None)
+        give(name, "dead-letters", at, token, authority, as_json=as_json, action=action, operator=operator,
+             letters=ids or None)  # fmt: skip
         return
     check_shown("--last", last)
     with meant_as_name(name):
-        told = client(at, token).get(f"/api/topologies/{name}/dead-letters", operator=operator, last=last)
+        told = client(at, token, authority).get(f"/api/topologies/{name}/dead-letters", operator=operator, last=last)
     chosen = [letter for letter in told if not ids or letter["id"] in ids]
     _show(name, chosen, len(chosen), as_json)
 

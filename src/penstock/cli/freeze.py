@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.console_options import AtOption, TokenOption, at_console, give
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
 from penstock.cli.orders import Replica, named_replicas, opened_orders
 from penstock.cli.screen import fail
@@ -35,6 +35,7 @@ def freeze(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Have a replica, or all of them, begin no further epoch until `penstock unfreeze`.
 
@@ -43,7 +44,7 @@ def freeze(
     later.
     """
     if (name := at_console(file)) is not None:
-        give(name, "freeze", at, token, replica=replica, operator=operator)
+        give(name, "freeze", at, token, authority, replica=replica, operator=operator)
         return
     topology = load(file, sets, quiet=True)
 
@@ -63,10 +64,11 @@ def unfreeze(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Let a replica, or all of them, go on; without `--operator`, whatever of it was frozen."""
     if (name := at_console(file)) is not None:
-        give(name, "unfreeze", at, token, replica=replica, operator=operator)
+        give(name, "unfreeze", at, token, authority, replica=replica, operator=operator)
         return
     topology = load(file, sets, quiet=True)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.console_options import AtOption, TokenOption, at_console, give
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
 from penstock.cli.orders import opened_orders
 from penstock.cli.screen import fail
@@ -26,13 +26,14 @@ def interval(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Have another pause between epochs, from the next epoch on; `default` is what the topology says.
 
     It holds for all replicas, and until another one is given, or the topology starts anew.
     """
     if (name := at_console(file)) is not None:
-        give(name, "interval", at, token, interval=wanted)
+        give(name, "interval", at, token, authority, interval=wanted)
         return
     topology = load(file, sets, quiet=True)
     try:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.busy import busy
-from penstock.cli.console_options import AtOption, TokenOption, at_console, give
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail
 from penstock.cli.state_place import CoordinatorOption, OnlyOption, StateOption, Topologies, replicas_meant
@@ -26,6 +26,7 @@ def rescale(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
     only: OnlyOption = None,
 ) -> None:
     """Divide what a stateful operator remembers over more or fewer instances, by its keys.
@@ -41,7 +42,7 @@ def rescale(
     if not equals or not number.lstrip("-").isdigit():
         fail(f"'{wanted}': write OPERATOR=N, for example counts=4", 2)
     if (name := at_console(file)) is not None:
-        give(name, "rescale", at, token, as_json=as_json, operator=operator, instances=int(number))
+        give(name, "rescale", at, token, authority, as_json=as_json, operator=operator, instances=int(number))
         return
     topology = load(file, sets, quiet=True)
     from penstock.control.rolling import Rolling

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.busy import busy
-from penstock.cli.console_options import AtOption, TokenOption, at_console, give
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail
 from penstock.cli.state_place import CoordinatorOption, OnlyOption, StateOption, Topologies, replicas_meant
@@ -22,6 +22,7 @@ def restart(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
     only: OnlyOption = None,
 ) -> None:
     """Restart the replicas of a running topology one at a time, with the file and the code as they are now.
@@ -34,7 +35,7 @@ def restart(
     topology is wrong, or has no replicas.
     """
     if (name := at_console(file)) is not None:
-        give(name, "restart", at, token, as_json=as_json)
+        give(name, "restart", at, token, authority, as_json=as_json)
         return
     topology = load(file, sets, quiet=True)
     if topology.replicas < 2:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.busy import busy
-from penstock.cli.console_options import AtOption, TokenOption, at_console, give
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, give
 from penstock.cli.loading import File, Sets, load
 from penstock.cli.run import run as run_command
 from penstock.cli.screen import err
@@ -46,6 +46,7 @@ def restore(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Make a topology go on from a backup: `penstock run` then starts from there.
 
@@ -57,7 +58,7 @@ def restore(
     Exit code 0: done. 1: the backup, the place or the sinks do not allow it. 2: the topology does not fit.
     """
     if (known := at_console(file)) is not None:
-        give(known, "restore", at, token, as_json=as_json, name=str(folder), fresh_sinks=fresh_sinks or None)
+        give(known, "restore", at, token, authority, as_json=as_json, name=str(folder), fresh_sinks=fresh_sinks or None)
         return
     sets = [*(sets or ()), *([] if name is None else [f"topology={name}"])]
     topology = load(file, sets, quiet=True)

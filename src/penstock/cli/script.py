@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, client, meant_as_name
 from penstock.cli.loading import Sets, load
 from penstock.cli.orders import opened_coordinator
 from penstock.cli.screen import fail, show_problems
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies, running_topology
+
+if TYPE_CHECKING:
+    from penstock.console.client import Client
+    from penstock.topology.model import Command
 
 
 def script(
@@ -23,36 +30,80 @@ def script(
     sets: Sets = None,
     state: StateOption = None,
     coordinator: CoordinatorOption = None,
+    at: AtOption = None,
+    token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Carry out puppet-master commands on a running topology: Start, Interval, Status, Crash, Freeze, Unfreeze, Wait.
 
     All but `Wait` are given without waiting for what comes of them. What is done is written to standard output in time
     order, as a script: times and answers are comments. A replica's number counts from 0, as in DADSTORM.
 
+    In place of a file, the name of a topology of a console, with `--commands`.
+
     Exit code 0: all were carried out. 1: some could not be, or the topology does not run. 2: a command is wrong.
     """
+    if (name := at_console(file)) is not None:
+        if sets or state is not None:
+            fail("--set and --state are for a topology's file, not for one of a console", 2)
+        if commands is None:
+            fail(f"give --commands FILE: the commands of the file of '{name}' are carried out as it runs", 2)
+        with meant_as_name(name):
+            _at_console(name, _commands_in(commands), client(at, token, authority))
+        return
     topology = load(file, sets, quiet=True)
-    wanted = topology.commands
-    if commands is not None:
-        from penstock.topology.dadstorm.reader import parse_commands
-
-        wanted, problems = parse_commands(commands.read_text(encoding="utf-8"), commands.name)
-        show_problems(problems)
-        if any(problem.severity == "error" for problem in problems):
-            fail(f"{commands}: nothing was carried out", 2)
+    wanted = topology.commands if commands is None else _commands_in(commands)
     if not wanted:
-        fail(f"there are no commands in {commands or file}", 2)
+        fail(f"there are no commands in {file}", 2)
     from penstock.control.script import ScriptRun
     from penstock.control.script_target import RunningTarget
 
     running_topology(topology, state, coordinator)
+    log = _timed_log()
+    with opened_coordinator(topology, state, coordinator) as opened:
+        run = ScriptRun(wanted, RunningTarget(topology, opened), log)
+        run.run()
+    _tell_failed(run.failed, wanted)
+
+
+def _commands_in(file: Path) -> Sequence[Command]:
+    """The commands in a file of their own; ends the command where one is wrong, or none is there."""
+    from penstock.topology.dadstorm.reader import parse_commands
+
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        fail(f"--commands {file} cannot be read: {getattr(error, 'strerror', None) or error}", 2)
+    wanted, problems = parse_commands(text, file.name)
+    show_problems(problems)
+    if any(problem.severity == "error" for problem in problems):
+        fail(f"{file}: nothing was carried out", 2)
+    if not wanted:
+        fail(f"there are no commands in {file}", 2)
+    return wanted
+
+
+def _at_console(name: str, wanted: Sequence[Command], console: Client) -> None:
+    from penstock.console.script_target import ConsoleTarget
+    from penstock.control.script import ScriptRun
+
+    log = _timed_log()
+    with closing(ConsoleTarget(console, name, log)) as target:
+        run = ScriptRun(wanted, target, log)
+        run.run()
+    _tell_failed(run.failed + target.failed, wanted)
+
+
+def _timed_log() -> Callable[[str], None]:
+    """Lines of a script, each with the time since now as a comment."""
     began = time.monotonic()
 
     def log(line: str) -> None:
         typer.echo(line if line.startswith("%") else f"{line:<40} % {time.monotonic() - began:.3f} s")
 
-    with opened_coordinator(topology, state, coordinator) as opened:
-        run = ScriptRun(wanted, RunningTarget(topology, opened), log)
-        run.run()
-    if run.failed:
-        fail(f"{run.failed} of {len(wanted)} commands could not be carried out", 1)
+    return log
+
+
+def _tell_failed(failed: int, wanted: Sequence[Command]) -> None:
+    if failed:
+        fail(f"{failed} of {len(wanted)} commands could not be carried out", 1)

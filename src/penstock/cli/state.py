@@ -13,7 +13,15 @@ from rich.console import JustifyMethod
 from rich.table import Table
 
 from penstock.cli.busy import busy, megabytes
-from penstock.cli.console_options import AtOption, TokenOption, at_console, check_shown, client, meant_as_name
+from penstock.cli.console_options import (
+    AtOption,
+    AuthorityOption,
+    TokenOption,
+    at_console,
+    check_shown,
+    client,
+    meant_as_name,
+)
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail, out, show_listing
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies, settled_state
@@ -45,6 +53,7 @@ def state(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Show what a topology remembers: for every stateful operator its size and version, or the keys of one.
 
@@ -54,7 +63,7 @@ def state(
     if operator is None and (key or export is not None):
         fail("name the operator: penstock state FILE OPERATOR", 2)
     if (known := at_console(file)) is not None:
-        _at_console(known, operator, key or [], limit, as_json, at, token)
+        _at_console(known, operator, key or [], limit, as_json, at, token, authority)
         return
     topology = load(file, sets, quiet=True)
     from penstock.runtime.run import RunSettings
@@ -116,10 +125,11 @@ def _export(rows: DataFrame, target: Path) -> int:
 
 
 def _at_console(name: str, operator: str | None, keys: list[str], limit: int, as_json: bool, at: str | None,
-                token: str | None) -> None:  # fmt: skip
+                token: str | None, authority: Path | None) -> None:  # fmt: skip
     check_shown("--limit", limit)
     with busy("reading"), meant_as_name(name):
-        found = client(at, token).get(f"/api/topologies/{name}/state", operator=operator, key=keys, limit=limit)
+        console = client(at, token, authority)
+        found = console.get(f"/api/topologies/{name}/state", operator=operator, key=keys, limit=limit)
     if operator is None:
         _show_overview(name, found, as_json)
         return

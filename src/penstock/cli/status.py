@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.console_options import AtOption, TokenOption, at_console, client, meant_as_name
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, client, meant_as_name
 from penstock.cli.loading import File, Sets, load
 from penstock.cli.screen import out
 from penstock.cli.state_place import CoordinatorOption, StateOption
@@ -29,6 +30,7 @@ def status(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Show whether a topology runs, how far it is, and how its replicas are.
 
@@ -36,7 +38,7 @@ def status(
     topology of a console.
     """
     if (name := at_console(file)) is not None:
-        _status_at_console(name, at, token, as_json)
+        _status_at_console(name, at, token, authority, as_json)
         return
     topology = load(file, sets, quiet=True)
     from penstock.replication.replica import ReplicaPlace, opened_roster
@@ -63,12 +65,12 @@ def status(
         out.print(replica_table(views))
 
 
-def _status_at_console(name: str, at: str | None, token: str | None, as_json: bool) -> None:
+def _status_at_console(name: str, at: str | None, token: str | None, authority: Path | None, as_json: bool) -> None:
     from penstock.replication.lifecycle import Phase
     from penstock.replication.views import ReplicaView
 
     with meant_as_name(name):
-        found = client(at, token).get(f"/api/topologies/{name}")
+        found = client(at, token, authority).get(f"/api/topologies/{name}")
     views = [ReplicaView(**{**view, "phase": Phase(view["phase"])}) for view in found["replicas"]]
     how = ", ".join(word for word in (found["how"], found["safety"]) if word)
     if as_json:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.busy import busy
-from penstock.cli.console_options import AtOption, TokenOption, at_console, give
+from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
 from penstock.cli.screen import fail
 from penstock.cli.state_place import (
@@ -32,6 +32,7 @@ def stop(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Have a running topology finish its epoch and end, with all its replicas.
 
@@ -39,7 +40,7 @@ def stop(
     ended in time.
     """
     if (name := at_console(file)) is not None:
-        give(name, "stop", at, token, as_json=as_json)
+        give(name, "stop", at, token, authority, as_json=as_json)
         return
     topology = load(file, sets, quiet=True)
     from penstock.control.running import stop as stop_running
@@ -61,6 +62,7 @@ def kill(
     coordinator: CoordinatorOption = None,
     at: AtOption = None,
     token: TokenOption = None,
+    authority: AuthorityOption = None,
     only: OnlyOption = None,
 ) -> None:
     """End a running topology at once, with all its replicas: `kill -9`.
@@ -69,7 +71,7 @@ def kill(
     Exit code 0: it has ended. 1: it does not run.
     """
     if (name := at_console(file)) is not None:
-        give(name, "kill", at, token, as_json=as_json)
+        give(name, "kill", at, token, authority, as_json=as_json)
         return
     topology = load(file, sets, quiet=True)
     from penstock.control.running import kill as kill_running

@@ -47,6 +47,8 @@ def submit(
     name = found.absolute().relative_to(folder).as_posix()
     with busy("submitting"):
         answer = client(at, token, authority).submit(pack(folder), name, sets or (), replace, fresh, spread)
+    if "warning" in answer:
+        typer.echo(answer["warning"], err=True)
     if as_json:
         typer.echo(json.dumps(answer))
     else:

@@ -121,9 +121,9 @@ def new_lines(text: str, before: str) -> list[str]:
     return lines
 
 
-def start(name: Name, at: AtOption = None, token: TokenOption = None) -> None:
+def start(name: Name, at: AtOption = None, token: TokenOption = None, authority: AuthorityOption = None) -> None:
     """Have a console run a topology again that was stopped."""
-    give(name, "start", at, token)
+    give(name, "start", at, token, authority)
 
 
 def remove(name: Name, at: AtOption = None, token: TokenOption = None, authority: AuthorityOption = None) -> None:

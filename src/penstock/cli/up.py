@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.console_options import AuthorityOption, ConsoleCoordinator, HomeOption, TokenOption
+from penstock.cli.console_options import AuthorityOption, ConsoleCoordinator, HomeOption
 from penstock.cli.screen import err, fail
 
 Host = Annotated[
@@ -19,6 +19,11 @@ Certificate = Annotated[
     Path | None, typer.Option("--certificate", metavar="FILE", help="Speak TLS, with this certificate (PEM).")
 ]
 CertificateKey = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The certificate's key (PEM).")]
+OwnToken = Annotated[
+    str | None,
+    typer.Option("--token", metavar="TOKEN", envvar="PENSTOCK_TOKEN",
+                 help="An operator's, with which other masters are asked for the files of topologies."),
+]  # fmt: skip
 NodeName = Annotated[
     str, typer.Option("--name", metavar="NAME", help="What to call this machine. By default its host name.")
 ]
@@ -32,13 +37,16 @@ def up(
     name: NodeName = "",
     certificate: Certificate = None,
     key: CertificateKey = None,
+    token: OwnToken = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Start the console on this machine, with its page: a master and a supervisor.
 
     Then `penstock submit FILE`, and look at http://127.0.0.1:8470. Ctrl-C ends the console, and the topologies go on:
     the next `penstock up` finds them.
     """
-    _serve(host, port, home, coordinator, name, certificate, key, master=True, supervisor=True)
+    _serve(host, port, home, coordinator, name, certificate, key, token or "", authority, master=True,
+           supervisor=True)  # fmt: skip
 
 
 def master(
@@ -48,13 +56,16 @@ def master(
     coordinator: ConsoleCoordinator = None,
     certificate: Certificate = None,
     key: CertificateKey = None,
+    token: OwnToken = None,
+    authority: AuthorityOption = None,
 ) -> None:
     """Start a master with its page, and no supervisor.
 
     Of several masters with the same coordinator one leads. The others show the same page, refuse commands, and one of
-    them leads some seconds after the first has died.
+    them leads some seconds after the first has died. Each copies the files of all topologies from the others.
     """
-    _serve(host, port, home, coordinator, "", certificate, key, master=True, supervisor=False)
+    _serve(host, port, home, coordinator, "", certificate, key, token or "", authority, master=True,
+           supervisor=False)  # fmt: skip
 
 
 def supervisor(
@@ -64,7 +75,7 @@ def supervisor(
     ] = None,
     home: HomeOption = None,
     name: NodeName = "",
-    token: TokenOption = None,
+    token: OwnToken = None,
     authority: AuthorityOption = None,
 ) -> None:
     """Start the supervisor of this machine: it runs the topologies that the console's master gives it.

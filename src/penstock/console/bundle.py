@@ -9,11 +9,13 @@ import lzma
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from penstock.errors import BundleError
 
+Fetch = Callable[[str], bytes]
+"""The bundle with a digest."""
 MAX_BYTES = 50_000_000
 MAX_FILES = 2_000
 
@@ -51,6 +53,13 @@ def digest_of(files: Mapping[str, bytes]) -> str:
         digest.update(f"{len(name)} {name} {len(files[name])} ".encode())
         digest.update(files[name])
     return digest.hexdigest()
+
+
+def check_bundle(packed: bytes, digest: str) -> bytes:
+    """The same bytes, if they are the bundle with this digest; raises BundleError."""
+    if digest_of(contents(packed)) != digest:
+        raise BundleError("its files are not those that were submitted")
+    return packed
 
 
 def unpack(files: Mapping[str, bytes], folder: Path) -> None:

@@ -24,6 +24,8 @@ class Calling:
     home: ConsoleHome
     epoch_logs: str | None = None
     """The address of the coordinator for all topologies; None: each has a file of its own."""
+    spread_logs: Path | None = None
+    """Where those files are of topologies that several nodes of one machine share; None: in the home."""
 
     def here(self, wanted: Wanted) -> tuple[str, ...]:
         """The replicas that are this node's, where each has a node of its own."""
@@ -52,8 +54,7 @@ class Calling:
     def shared_log(self, wanted: Wanted) -> str | None:
         """The coordinator of a topology, where it is not a file of its own among its state."""
         if self.epoch_logs is None and wanted.spread:
-            # On one machine: the nodes have one home.
-            return f"sqlite:{self.home.path / 'spread' / wanted.name}.sqlite"
+            return f"sqlite:{(self.spread_logs or self.home.path / 'spread') / wanted.name}.sqlite"
         return self.epoch_logs
 
 

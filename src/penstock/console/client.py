@@ -71,13 +71,13 @@ class Client:
                             ("Idempotency-Key", key)):  # fmt: skip
             if value:
                 request.add_header(name, value)
-        trusted = ssl.create_default_context(cafile=self.certificate) if self.certificate else None
+        trusted = trusting(self.certificate)
         try:
             with urllib.request.urlopen(request, timeout=_SECONDS, context=trusted) as answer:
                 told: bytes = answer.read()
                 return told
         except urllib.error.HTTPError as error:
-            raise ConsoleError(_said(error)) from None
+            raise ConsoleError(words_of(error)) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise NoAnswer(
@@ -86,7 +86,17 @@ class Client:
             ) from None
 
 
-def _said(error: urllib.error.HTTPError) -> str:
+def trusting(authority: Path | None) -> ssl.SSLContext | None:
+    """Whom to believe that it is the console; None: whom this machine believes. Raises ConsoleError."""
+    try:
+        return None if authority is None else ssl.create_default_context(cafile=authority)
+    except OSError as error:
+        raise ConsoleError(f"--authority {authority} cannot be used: {error.strerror or error}; give the certificate "
+                           "of who vouches for the console, as PEM") from error  # fmt: skip
+
+
+def words_of(error: urllib.error.HTTPError) -> str:
+    """What a console says to what it refuses."""
     text = error.read().decode(errors="replace")
     try:
         return str(json.loads(text)["error"])

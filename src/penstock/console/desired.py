@@ -138,5 +138,9 @@ class Desired:
             if self._coordinator.replace(_TOPOLOGIES + name, text, changed.to_json()):
                 return changed
 
+    def watch(self, callback: Callable[[], None]) -> None:
+        """Call `callback` after every change, for as long as the coordinator is open."""
+        self._coordinator.watch(_TOPOLOGIES, callback)
+
     def remove(self, name: str) -> None:
         self._coordinator.delete(_TOPOLOGIES + name)

@@ -35,6 +35,8 @@ class Candidate:
     """Where its page is."""
     version: str
     process: int
+    host: str = ""
+    """Its machine: an address of loopback means another one elsewhere."""
 
 
 class Master:
@@ -81,6 +83,10 @@ class Master:
         """All that campaign now."""
         found = (self._coordinator.get(_MASTERS + name) for name in self._election.candidates())
         return [Candidate(**json.loads(text)) for text in found if text is not None]
+
+    def others(self) -> list[Candidate]:
+        """All that campaign now but this one."""
+        return [candidate for candidate in self.candidates() if candidate.name != self.me.name]
 
     def place_all(self) -> None:
         """Give every topology that has none a place; only the leader does."""

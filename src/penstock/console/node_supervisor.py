@@ -14,9 +14,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
-from penstock.console.bundle import contents, digest_of, unpack
+from penstock.console.bundle import Fetch, contents, digest_of, unpack
 from penstock.console.calling import Calling, environment
 from penstock.console.commands import Verb
 from penstock.console.desired import Desired, Wanted
@@ -49,20 +50,19 @@ LOOK_SECONDS = 0.25
 _REPEAT_SECONDS = 1.0
 """How often it says the same again, where nothing has changed."""
 _TROUBLE_SECONDS = 5.0
+_FETCH_AGAIN_SECONDS = 1.0
 _WRONG_TOPOLOGY = 2
-
-Fetch = Callable[[str], bytes]
-"""The bundle with a digest."""
 
 
 class NodeSupervisor:
     """One node; `run` until `stop`."""
 
     def __init__(self, node: Node, home: ConsoleHome, coordinator: Coordinator, fetch: Fetch,
-                 say: Callable[[str], None] = lambda _: None, epoch_logs: str | None = None) -> None:  # fmt: skip
-        """`epoch_logs` is the address of the coordinator for all topologies; None: each has a file of its own."""
+                 say: Callable[[str], None] = lambda _: None, epoch_logs: str | None = None,
+                 spread_logs: Path | None = None) -> None:  # fmt: skip
+        """`epoch_logs` and `spread_logs` are as in `Calling`."""
         self.node = node
-        self._calling = Calling(node.name, home, epoch_logs)
+        self._calling = Calling(node.name, home, epoch_logs, spread_logs)
         self._home = home
         self._coordinator = coordinator
         self._desired = Desired(coordinator)
@@ -289,10 +289,14 @@ class NodeSupervisor:
                 raise BundleError("its files are not those that were submitted: submit it once more")
             unpack(files, tended.place.work)
         except (ConsoleError, OSError) as error:
-            if not isinstance(error, OSError):
+            if isinstance(error, OSError):
+                tended.not_before = time.monotonic() + _FETCH_AGAIN_SECONDS
+            else:
                 tended.refused = wanted.digest
-            tended.why = f"its files could not be had: {error}"
-            self._say(f"{wanted.name}: {tended.why}")
+            why, before = f"its files could not be had: {error}", tended.why
+            tended.why = why
+            if why != before:
+                self._say(f"{wanted.name}: {why}")
             return False
         return True
 

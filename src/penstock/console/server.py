@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import ssl
 import threading
-import urllib.request
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 
 import uvicorn
 
 from penstock import __version__
 from penstock.console.api import Access, create_app, is_loopback
+from penstock.console.client import trusting
+from penstock.console.fetching import fetch_from
 from penstock.console.home import ConsoleHome
+from penstock.console.keeping import Keeping
 from penstock.console.master import Candidate, Master
-from penstock.console.node_supervisor import Fetch, NodeSupervisor
+from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.nodes import Node
 from penstock.console.service import Service
 from penstock.console.tokens import Tokens
@@ -30,7 +30,7 @@ from penstock.coordination.opening import open_coordinator
 from penstock.dashboard.page import add_page
 from penstock.errors import ConsoleError
 
-_FETCH_SECONDS = 30.0
+_ONLY_HERE = ", for this machine only: supervisors and masters elsewhere get no files from it; give --host"
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,14 @@ class ConsoleSettings:
     certificate: Path | None = None
     key: Path | None = None
     token: str = ""
-    """With which a supervisor asks masters for bundles."""
+    """With which masters are asked for bundles, by a supervisor and by other masters."""
     authority: Path | None = None
     """Who vouches for the masters, where this machine does not know it."""
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether others may meet it at its coordinator who cannot reach it."""
+        return self.coordinator.startswith("zookeeper:") and is_loopback(self.host)
 
     @property
     def url(self) -> str:
@@ -62,6 +67,8 @@ class ConsoleSettings:
 
 def serve(settings: ConsoleSettings, say: Callable[[str], None]) -> None:
     """Until Ctrl-C. Topologies go on without it; raises ConsoleError or CoordinationError when it cannot be started."""
+    # Before anything is begun: whether it can be used.
+    trusting(settings.authority)
     with ExitStack() as resources:
         settings.home.make_private(settings.coordinator)
         coordinator = open_coordinator(settings.coordinator)
@@ -83,42 +90,24 @@ def serve(settings: ConsoleSettings, say: Callable[[str], None]) -> None:
             threading.Event().wait()
             return
         master = Master(coordinator, Candidate(f"{socket.gethostname()}-{settings.port}", settings.url, __version__,
-                                               os.getpid()))  # fmt: skip
+                                               os.getpid(), socket.gethostname()))  # fmt: skip
         master.start()
         resources.callback(master.stop)
+        _start_keeping(settings, coordinator, master, say, resources)
         app = create_app(Service(master, settings.home, coordinator), access)
         add_page(app)
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, server_header=False,
                                 ssl_certfile=settings.certificate, ssl_keyfile=settings.key)  # fmt: skip
-        say(f"the console is at {settings.url}")
+        say(f"the console is at {settings.url}{_ONLY_HERE if settings.is_cut_off else ''}")
         uvicorn.Server(config).run([listener])
 
 
-def fetch_from(
-    home: ConsoleHome, masters: Callable[[], list[Candidate]], token: str, authority: Path | None = None
-) -> Fetch:
-    """Bundles from this machine's home, or from a master that has them."""
-    trusted = ssl.create_default_context(cafile=authority) if authority else None
-
-    def fetch(digest: str) -> bytes:
-        here = home.bundle(digest)
-        if here.exists():
-            return here.read_bytes()
-        said = []
-        for master in masters():
-            request = urllib.request.Request(f"{master.url}/api/bundles/{digest}")
-            if token:
-                request.add_header("Authorization", f"Bearer {token}")
-            try:
-                with urllib.request.urlopen(request, timeout=_FETCH_SECONDS, context=trusted) as answer:
-                    packed: bytes = answer.read()
-                    return packed
-            except (OSError, HTTPException) as error:
-                said.append(f"{master.url}: {error}")
-        # As what comes and goes: it is tried again.
-        raise OSError("; ".join(said) or "no master is there to ask")
-
-    return fetch
+def _start_keeping(settings: ConsoleSettings, coordinator: Coordinator, master: Master, say: Callable[[str], None],
+                   resources: ExitStack) -> None:  # fmt: skip
+    fetch = fetch_from(settings.home, master.others, settings.token, settings.authority)
+    keeping = Keeping(master.me.name, settings.home, coordinator, fetch, say)
+    keeping.start()
+    resources.callback(keeping.stop)
 
 
 def _start_supervisor(
@@ -129,7 +118,9 @@ def _start_supervisor(
     fetch = fetch_from(settings.home, onlooker.candidates, settings.token, settings.authority)
     shared = settings.coordinator.startswith("zookeeper:")
     epoch_logs = f"{settings.coordinator.rstrip('/')}/topologies" if shared else None
-    supervisor = NodeSupervisor(node, settings.home, coordinator, fetch, say, epoch_logs)
+    # Beside the coordinator: nodes that share it share the logs, whatever homes they have.
+    spread_logs = None if shared else Path(settings.coordinator.partition(":")[2]).absolute().parent / "spread"
+    supervisor = NodeSupervisor(node, settings.home, coordinator, fetch, say, epoch_logs, spread_logs)
     supervisor.join()
     thread = threading.Thread(target=supervisor.run, name="penstock-node", daemon=True)
     thread.start()

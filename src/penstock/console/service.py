@@ -20,6 +20,7 @@ from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.events import Event
 from penstock.console.home import ConsoleHome
 from penstock.console.inspection import inspect
+from penstock.console.keeping import Keepers
 from penstock.console.masking import masked
 from penstock.console.master import Master
 from penstock.console.node_commands import LOG
@@ -34,8 +35,11 @@ from penstock.errors import CommandRefused, ConsoleError, CoordinationError
 _GRAPHS = "console/graphs/"
 _COMMANDS = "console/commands/"
 _ANSWER_SECONDS = 30.0
+_COPY_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
 _PENDING = "it is being done; look at its events"
+_ONLY_HERE = ("no other master has its files yet: see what the others say; if this one is lost before they have them, "
+              "submit it once more")
 _RUNNING = (How.RUNNING, How.STARTING, How.STOPPING)
 _ASKED_AT_ONCE = 4
 _LOGS_ASKED_AT_ONCE = 16
@@ -60,7 +64,10 @@ class Service:
         self._desired = Desired(coordinator)
         self._nodes = Nodes(coordinator)
         self._audit = Audit(home.audit)
+        self._keepers = Keepers(coordinator)
         self._lock = threading.Lock()
+        self._commands: dict[str, float] = {}
+        """Since when the commands are known here that had a key."""
         self._asking: set[tuple[str, ...]] = set()
         """About what nodes are asked now: a topology, once; or the log of one, by each who asks."""
 
@@ -232,14 +239,27 @@ class Service:
             # Whoever asks next finds it.
             self.master.watching.look()
             self._say(wanted.name, f"{who.name} has submitted it, version {digest[:12]}")
-            return {"topology": wanted.name, "digest": digest, "replicas": wanted.replicas,
-                    "said": f"'{wanted.name}' was submitted"}  # fmt: skip
+            answer = {"topology": wanted.name, "digest": digest, "replicas": wanted.replicas,
+                      "said": f"'{wanted.name}' was submitted"}  # fmt: skip
+            return answer if self._is_copied(digest) else {**answer, "warning": _ONLY_HERE}
 
         # Not the values: some are passwords.
         details = {"file": file, "digest": digest, "sets": [item.partition("=")[0] for item in sets],
                    "replace": replace_it, "fresh": fresh, "spread": spread}  # fmt: skip
         # What it is called stands in the file, which nobody has looked into yet.
         return self._once(key, "submit", None, details, who, address, do, sets)
+
+    def _is_copied(self, digest: str) -> bool:
+        """Whether another master has a bundle, where there are others: they are waited for, for a while."""
+        deadline = time.monotonic() + _COPY_SECONDS
+        with suppress(CoordinationError):
+            while others := self.master.others():
+                if any(digest in self._keepers.of(other.name) for other in others):
+                    return True
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(_LOOK_SECONDS)
+        return True
 
     def command(self, name: str, command: Command, who: Person, address: str,
                 key: str | None = None) -> dict[str, Any]:  # fmt: skip
@@ -427,7 +447,7 @@ class Service:
         self._require_leading()
         mine, now = uuid.uuid4().hex, time.time()
         if key is not None:
-            self._forget_commands_before(now - RESULTS_KEPT_SECONDS)
+            self._forget_old_commands()
             text = self._coordinator.create_if_absent(_COMMANDS + key, json.dumps({"by": mine, "time": now}))
             held = json.loads(text)
             if held["by"] != mine:
@@ -449,15 +469,19 @@ class Service:
         given.ended(Outcome.DONE if answer.get("done", True) else Outcome.PENDING, answer["said"],
                     answer.get("topology"))  # fmt: skip
         if given.unwritten:
-            answer["warning"] = given.unwritten
+            answer["warning"] = "; ".join(filter(None, (answer.get("warning"), given.unwritten)))
         if key is not None:
             self._coordinator.put(_COMMANDS + key, json.dumps({"by": mine, "time": now, "answer": answer}))
         return answer
 
-    def _forget_commands_before(self, moment: float) -> None:
-        for entry, text in self._coordinator.entries(_COMMANDS).items():
-            if json.loads(text)["time"] < moment:
-                self._coordinator.delete(entry)
+    def _forget_old_commands(self) -> None:
+        """Those that this master has known for long: the clock of the one that wrote them may be hours off."""
+        now, entries = time.monotonic(), self._coordinator.list(_COMMANDS)
+        with self._lock:
+            self._commands = {entry: self._commands.get(entry, now) for entry in entries}
+            old = [entry for entry, since in self._commands.items() if since < now - RESULTS_KEPT_SECONDS]
+        for entry in old:
+            self._coordinator.delete(entry)
 
     def _require_leading(self) -> None:
         if self.master.leading:

@@ -256,6 +256,25 @@ def test_with_other_values_it_is_stopped_and_started(tmp_path: Path, watcher: su
     assert node._tended["t"].there.stopping
 
 
+def test_files_that_nobody_has_yet_are_asked_for_again_but_not_at_every_look(tmp_path: Path) -> None:
+    coordinator, asked, said = MemoryCoordinator(), 0, []
+    Desired(coordinator).add(Wanted("t", "0" * 64, "topology.yaml", nodes={"1": "n"}))
+
+    def fetch(wanted: str) -> bytes:
+        nonlocal asked
+        asked += 1
+        raise OSError("no master is there to ask")
+
+    node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path / "home"), coordinator, fetch, said.append)
+    node.look()
+    node.look()
+    assert asked == 1
+    node._tended["t"].not_before = 0.0
+    node.look()
+    assert asked == 2
+    assert said == ["t: its files could not be had: no master is there to ask"]
+
+
 def test_files_that_are_not_those_that_were_submitted_are_not_run(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own/topology.yaml").write_text("topology: t\n")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from penstock.console import server
+from penstock.console.desired import Wanted
 from penstock.console.home import ConsoleHome
+from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.server import ConsoleSettings, _access
 from penstock.console.tokens import Role, Tokens
 from penstock.coordination.memory import MemoryCoordinator, MemoryStore
@@ -31,6 +34,36 @@ def test_off_loopback_tokens_are_required(tmp_path: Path, host: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
 def test_on_loopback_they_are_not(tmp_path: Path, host: str) -> None:
     assert _access(ConsoleSettings(ConsoleHome(tmp_path), "memory:", host=host), MemoryCoordinator()).open
+
+
+@pytest.mark.parametrize(("coordinator", "host", "cut_off"), [
+    ("zookeeper://zk:2181/penstock", "127.0.0.1", True),
+    ("zookeeper://zk:2181/penstock", "m1.example.org", False),
+    ("sqlite:/home/console.sqlite", "127.0.0.1", False),
+])  # fmt: skip
+def test_a_master_that_others_cannot_reach_knows_it(
+    tmp_path: Path, coordinator: str, host: str, cut_off: bool
+) -> None:
+    assert ConsoleSettings(ConsoleHome(tmp_path), coordinator, host=host).is_cut_off is cut_off
+
+
+@pytest.mark.parametrize(("coordinator", "log"), [
+    ("sqlite:{}/shared/console.sqlite", "sqlite:{}/shared/spread/t.sqlite"),
+    ("zookeeper://zk:2181/penstock", "zookeeper://zk:2181/penstock/topologies"),
+])  # fmt: skip
+def test_nodes_with_homes_of_their_own_share_the_log_of_a_spread_topology(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coordinator: str, log: str
+) -> None:
+    monkeypatch.setattr(NodeSupervisor, "join", lambda self: None)
+    monkeypatch.setattr(NodeSupervisor, "run", lambda self: None)
+    made: list[NodeSupervisor] = []
+    monkeypatch.setattr(server, "NodeSupervisor", lambda *given: made.append(NodeSupervisor(*given)) or made[-1])
+    for name in ("one", "two"):
+        settings = ConsoleSettings(ConsoleHome(tmp_path / name), coordinator.format(tmp_path), node=name)
+        with ExitStack() as resources:
+            server._start_supervisor(settings, MemoryCoordinator(), lambda _: None, resources)
+    spread = Wanted("t", "", "topology.yaml", replicas=2, spread=True)
+    assert [each._calling.shared_log(spread) for each in made] == [log.format(tmp_path)] * 2
 
 
 def test_without_tokens_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
