@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,7 @@ from penstock.errors import TopologyError
 from penstock.replication.replica import Replica, ReplicaPlace, opened_roster
 from penstock.replication.roster import FAILED, Member, Roster, Told
 from penstock.replication.version import version_of
+from penstock.runtime.progress import Progress
 from penstock.runtime.run import RunSettings
 from penstock.runtime.state_folder import StateFolder
 from penstock.topology.model import Delivery
@@ -64,3 +66,17 @@ def test_one_that_is_refused_says_nothing_in_the_name_of_one_that_runs(
         Replica(topology(tmp_path), "1", place, RunSettings()).start()
     assert roster.members() == {"1": SIBLING}
     assert roster.told()["1"] == Told("a", 7)
+
+
+def test_one_that_has_nothing_to_do_any_more_tells_so_without_another_epoch(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
+    one = Replica(topology(tmp_path), "2", place, RunSettings())
+    # Spark is not started, and nothing is compared.
+    monkeypatch.setattr(one, "run", SimpleNamespace(is_frozen=False, first=0, new_digests=lambda: iter(())))
+    one._roster = roster
+    seen = replace(Progress().snapshot(), epoch=7, at_work=0.85)
+    for share in (0.85, 0.4, 0.0):
+        one._tell(replace(seen, at_work=share))
+        assert roster.told()["2"].progress["at_work"] == share
