@@ -6,7 +6,7 @@ export const colourOf = (place) => colours[place % colours.length];
 function s(tag, properties = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [key, value] of Object.entries(properties)) if (value != null) element.setAttribute(key, value);
-  element.append(...children.flat().filter((child) => child != null));
+  element.append(...children.flat(Infinity).filter((child) => child != null));
   return element;
 }
 const cut = (text, length) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
