@@ -13,11 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
+from ..servers.chromium import chromium
 from ..servers.postgresql import PostgresServer, running_postgresql
 from ..servers.zookeeper import ZookeeperServer, zookeeper_server
+from .browsing import opened
+from .made_up_node import MadeUpNode, made_up_node
 from .penstock_command import PATIENCE_SECONDS, PENSTOCK
 from .readings import Output, Project, undisturbed_output
+from .running_console import Console
 
 Penstock = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -74,6 +79,33 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperSer
     """One server for all: whoever stops it starts it again."""
     with zookeeper_server(tmp_path_factory.mktemp("zookeeper") / "server") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    with opened(browser) as page:
+        yield page
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Console]:
+    """A master without a node."""
+    master = Console(tmp_path / "home", command="master").start()
+    yield master
+    master.stop()
+
+
+@pytest.fixture
+def node(alone: Console) -> Iterator[MadeUpNode]:
+    """A node that runs nothing, for a console without Spark."""
+    with made_up_node(alone.home) as node:
+        yield node
 
 
 class Following:

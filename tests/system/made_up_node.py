@@ -27,6 +27,10 @@ class MadeUpNode:
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
         self.answers: dict[str, list[dict[str, Any]]] = {}
+        self.says: dict[str, str] = {}
+        """By verb, what it answers where that is words."""
+        self.slow: set[str] = set()
+        """Verbs that it does not do as long as they are here."""
         self.done: list[Task] = []
         self._telling = threading.Lock()
         self._told: dict[str, dict[str, Any]] = {}
@@ -38,6 +42,11 @@ class MadeUpNode:
         with self._telling:
             self._told[topology] = seen
             self._nodes.tell(NODE, topology, seen)
+
+    @property
+    def commands(self) -> list[tuple[str, list[str]]]:
+        """What it was told to do, but for what only looks."""
+        return [(task.verb, task.arguments["words"]) for task in self.done if "--json" not in task.arguments["words"]]
 
     def _tell_again(self) -> None:
         if time.monotonic() - self._told_at < _REPEAT_SECONDS:
@@ -53,9 +62,11 @@ class MadeUpNode:
         while not over.wait(_LOOK_SECONDS):
             self._tell_again()
             for task in self._nodes.tasks(NODE):
+                if task.verb in self.slow:
+                    continue
                 self.done.append(task)
                 lines = [json.dumps(row) for row in self.answers.get(task.verb, ())]
-                self._nodes.finish(task, True, "\n".join(lines))
+                self._nodes.finish(task, True, self.says.get(task.verb, "\n".join(lines)))
 
 
 @contextmanager
@@ -80,5 +91,6 @@ def replica(name: str, phase: str = "safe", **more: Any) -> dict[str, Any]:
 
 
 def progress(epoch: int, tuples: Mapping[str, int | None], delivered: Mapping[str, int], **more: Any) -> dict[str, Any]:
-    return {"epoch": epoch, "lag": 0, "seconds": 1.0, "epoch_ms": 50.0, "tuples": tuples, "delivered": delivered,
-            "malformed": {}, "failed": {}, "retried": 0, "lost": 0, "late": 0, "waiting": None, **more}  # fmt: skip
+    return {"epoch": epoch, "lag": 0, "seconds": 1.0, "epoch_ms": 50.0, "at_work": 0.1, "tuples": tuples,
+            "delivered": delivered, "malformed": {}, "failed": {}, "retried": 0, "lost": 0, "late": 0,
+            "waiting": None, **more}  # fmt: skip

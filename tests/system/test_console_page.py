@@ -7,7 +7,6 @@ import re
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,9 @@ from penstock.console.bundle import pack
 from penstock.console.home import ConsoleHome
 from penstock.replication.replica import opened_roster
 
-from ..examples import EXAMPLES
-from ..servers.chromium import chromium
 from ..waiting import wait_until
-from .made_up_node import MadeUpNode, made_up_node, progress, replica
+from .browsing import LONG, WORD_COUNT, assert_fits, opened, submit_word_count
+from .made_up_node import MadeUpNode, progress, replica
 from .penstock_command import PATIENCE_SECONDS, run_penstock
 from .running_console import Console, console
 
@@ -29,9 +27,6 @@ pytestmark = pytest.mark.by_itself
 SCREENSHOTS = os.environ.get("PENSTOCK_SCREENSHOTS")
 """Where to put the pictures of the docs; they are made anew with `make screenshots`."""
 SEEN_SECONDS = 2.0
-LONG = PATIENCE_SECONDS * 1000.0
-
-WORD_COUNT = EXAMPLES / "word-count" / "topology.yaml"
 STEADY = ("sources.sentences.with.count=10000000", "epoch.max_tuples=100", "epoch.interval=2s")
 """A stream that lasts as long as somebody looks: the example's thousand sentences are done in a moment."""
 
@@ -46,39 +41,10 @@ def words(tmp_path: Path) -> Iterator[Console]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    with opened(browser) as page:
-        yield page
-
-
-@contextmanager
-def opened(browser: Browser) -> Iterator[Page]:
-    """A page in which nothing goes wrong."""
-    troubles: list[str] = []
-    page = browser.new_page(viewport={"width": 1280, "height": 1000})
-    page.set_default_timeout(LONG)
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    yield page
-    page.close()
-    assert troubles == []
-
-
 def shot(page: Page, name: str) -> None:
     if SCREENSHOTS:
         page.evaluate("scrollTo(0, 0)")
         page.screenshot(path=Path(SCREENSHOTS) / f"console-{name}.png")
-
-
-def assert_fits(page: Page) -> None:
-    """Nobody has to scroll sideways."""
-    assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
 
 
 def killed(running: Console, replica: str) -> float:
@@ -174,26 +140,6 @@ def goes_away_and_comes_back(words: Console, page: Page, standby: Console, other
 
 
 # -- without Spark: what a node tells is made up ------------------------------------------------------
-
-
-@pytest.fixture
-def alone(tmp_path: Path) -> Iterator[Console]:
-    """A master without a node."""
-    master = Console(tmp_path / "home", command="master").start()
-    yield master
-    master.stop()
-
-
-@pytest.fixture
-def node(alone: Console) -> Iterator[MadeUpNode]:
-    with made_up_node(alone.home) as node:
-        yield node
-
-
-def submit_word_count(alone: Console, *sets: str) -> None:
-    """Until it has a node, nobody can do what a button says."""
-    alone.client.submit(pack(WORD_COUNT.parent), "topology.yaml", sets, False, False)
-    wait_until(lambda: any(each["nodes"] for each in alone.client.get("/api/topologies")))
 
 
 def test_an_empty_console_says_what_to_do(alone: Console, page: Page) -> None:
@@ -308,9 +254,4 @@ def test_a_command_that_could_not_be_written_down_is_told(alone: Console, node: 
     page.goto(f"{alone.url}/#/topology/word-count")
     page.locator('button[data-verb="stop"]').click()
     page.locator("#ask button[value=yes]").click()
-    expect(page.locator("#refused h2")).to_have_text("It was done, but")
-    expect(page.locator("#refused p")).to_contain_text(f"it could not be written to {audit}")
-    # What is refused afterwards is called so.
-    page.locator("#refused .act").click()
-    page.locator('button[data-verb="restore"]').click()
-    expect(page.locator("#refused h2")).to_have_text("It was not done")
+    expect(page.locator("#answers .answer.warn")).to_contain_text(f"it could not be written to {audit}")

@@ -268,6 +268,7 @@ class JsonDisplay:
             "lag": snapshot.backlog,
             "seconds": round(snapshot.seconds, 3),
             "epoch_ms": round(snapshot.last_epoch_ms, 1),
+            "at_work": snapshot.at_work,
             "tuples": {line.name: line.tuples for line in lines},
             "ports": {f"{line.name}.{port}": tuples for line in lines for port, tuples in line.ports.items()},
             "delivered": snapshot.delivered,

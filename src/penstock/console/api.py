@@ -269,7 +269,9 @@ async def _looks(request: Request, service: Service, topology: str | None, acces
             access.person(request)
             told: Any = service.overview() if topology is None else service.details(topology)
         except CoordinationError as error:
-            return number, f"event: trouble\ndata: {json.dumps({'error': str(error)})}\n\n"
+            return number, _trouble(str(error))
+        if not watching.reachable:
+            return number, _trouble(watching.trouble, told)
         return number, f"data: {json.dumps(told)}\n\n"
 
     listening = asyncio.get_running_loop()
@@ -281,6 +283,11 @@ async def _looks(request: Request, service: Service, topology: str | None, acces
             yield f"event: gone\ndata: {json.dumps({'error': said})}\n\n"
             return
         yield event
+
+
+def _trouble(why: str, known: Any = None) -> str:
+    """The event for a coordinator that is away, with what was known before."""
+    return f"event: trouble\ndata: {json.dumps({'error': why, 'known': known})}\n\n"
 
 
 async def _body(request: Request) -> bytes:

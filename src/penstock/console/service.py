@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from penstock.console.events import Event
 from penstock.console.home import ConsoleHome
 from penstock.console.inspection import inspect
 from penstock.console.keeping import Keepers
+from penstock.console.load import load_of
 from penstock.console.masking import masked
 from penstock.console.master import Master
 from penstock.console.node_commands import LOG
@@ -95,6 +96,7 @@ class Service:
             ],
             "epochs": list(watched.timeline.epochs),
             "rates": dict(watched.rates),
+            "load": asdict(load_of(graph, list(watched.points) if _is_running(watched) else [])),
             "events": [vars(event) for event in self.master.watching.events(name, 50)],
         }  # fmt: skip
 
@@ -510,6 +512,10 @@ def _answered_before(held: dict[str, Any]) -> dict[str, Any]:
     unknown = {"done": False, "said": "it was given before, and its outcome is not known: look at its events"}
     answer: dict[str, Any] = held.get("answer", unknown)
     return answer
+
+
+def _is_running(watched: Watched) -> bool:
+    return watched.seen is not None and watched.seen["how"] == How.RUNNING and not watched.away
 
 
 def summary(watched: Watched) -> dict[str, Any]:

@@ -52,6 +52,8 @@ class Point:
     """The node that has said so."""
     told: float = 0.0
     """When, by that node's clock, which means nothing to others."""
+    at_work: float = 0.0
+    """For which share of the last seconds it was at work."""
 
 
 @dataclass
@@ -94,6 +96,8 @@ class Watching:
         self._alive: dict[str, Node] = {}
         self.reachable = False
         """Whether the coordinator answered the last time."""
+        self.trouble = ""
+        """Why it did not."""
         self._looking = threading.Lock()
         self._looked = float("-inf")
 
@@ -123,8 +127,8 @@ class Watching:
             heard = self._hearing.hear(told, self._clock())
             seen = {name: merged(told.get(name, {}), heard.get(name, {})) for name in wanted}
             alive = self._nodes.alive()
-        except CoordinationError:
-            self.reachable = False
+        except CoordinationError as error:
+            self.reachable, self.trouble = False, str(error)
             raise
         self.reachable = True
         with self._lock:
@@ -248,7 +252,7 @@ def point_after(points: Sequence[Point], seen: Mapping[str, Any], now: float) ->
         rates = {name: last.get(name, 0.0) for name in tuples}
     first = {view["name"]: view["first"] for view in seen["replicas"]}
     return Point(now, seen["epoch"], progress["lag"], tuples, rates, progress.get("epoch_ms", 0.0), first,
-                 seen["teller"], seen["told"])  # fmt: skip
+                 seen["teller"], seen["told"], progress.get("at_work", 0.0))  # fmt: skip
 
 
 def _point_before(points: Sequence[Point], teller: str, told: float) -> Point | None:

@@ -294,8 +294,9 @@ class Replica:
         self._coordinator.close()
 
 
-def _what_counts(told: Told) -> tuple[int, int, str, bool, bool]:
-    return told.epoch, told.first, told.how, told.caught_up, told.cold
+def _what_counts(told: Told) -> tuple[object, ...]:
+    # Also a replica that has nothing to do tells so, and one that has been at an epoch for long.
+    return told.epoch, told.first, told.how, told.caught_up, told.cold, told.progress.get("at_work")
 
 
 @contextmanager

@@ -87,11 +87,15 @@ class Committer:
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Run the epoch (one Spark job), then commit it at every sink."""
         try:
-            self.gate.pass_through()
+            if self.gate.is_closed:
+                self.gate.pass_through()
+                self.progress.work.was_held()
             with self._turn:
                 if self._retired:
                     raise CoordinationError("the query is being stopped: this epoch is left to the next one")
-                self._commit(batch, batch_id)
+                record = self._record_of(batch_id)
+                with self.progress.work.at_work(time.time() - record.time_ms / 1000):
+                    self._commit(batch, batch_id, record)
         except BaseException as error:
             self.failure = error
             raise
@@ -101,8 +105,7 @@ class Committer:
         with self._turn:
             self._retired = True
 
-    def _commit(self, batch: DataFrame, batch_id: int) -> None:
-        record = self._record_of(batch_id)
+    def _commit(self, batch: DataFrame, batch_id: int, record: EpochRecord) -> None:
         reach(Moment.AFTER_OFFSETS, record.epoch)
         began = time.monotonic()
         settled = self.failures.settle(record, partial(self._run, batch, sum(record.tuples.values())))

@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from penstock.runtime.work_share import WorkShare
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -23,6 +25,8 @@ class Snapshot:
     """Tuples committed at each sink."""
     malformed: dict[str, int]
     last_epoch_ms: float
+    at_work: float = 0.0
+    """For which share of the last seconds it was at work."""
     lost: int = 0
     """Tuples of epochs that were skipped, as at-most-once allows."""
     waiting: str | None = None
@@ -48,6 +52,7 @@ class Progress:
     _epoch: int = 0
     _backlog: int = 0
     _last_epoch_ms: float = 0.0
+    work: WorkShare = field(default_factory=WorkShare)
     _lost: int = 0
     _waiting: str | None = None
     _failed: dict[str, int] = field(default_factory=dict)
@@ -107,6 +112,7 @@ class Progress:
                 dict(self._delivered),
                 dict(self._malformed),
                 self._last_epoch_ms,
+                self.work.share(),
                 self._lost,
                 self._waiting,
                 dict(self._failed),

@@ -22,6 +22,7 @@ from penstock.console.service import Service
 from penstock.console.tokens import Tokens
 from penstock.coordination.base import Coordinator
 from penstock.coordination.memory import MemoryCoordinator
+from penstock.dashboard.page import add_page
 
 from ...waiting import wait_until
 
@@ -74,6 +75,7 @@ def running_console(
     master = Master(coordinator, Candidate(name, f"http://{name}", "0", 1))
     access = Access(Tokens(coordinator), open_to_all, frozenset({"127.0.0.1", "localhost"}))
     app = create_app(Service(master, home, coordinator), access)
+    add_page(app)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run)
     master.start()

@@ -578,6 +578,35 @@ def test_pages_that_have_left_do_not_stand_in_the_way_of_others(
         assert first_look(console)["name"] == "count"
 
 
+def test_a_page_says_that_the_coordinator_is_away_and_what_was_known_before(tmp_path: Path, packed: bytes) -> None:
+    coordinator = MemoryCoordinator()
+    with running_console(tmp_path / "home", coordinator) as console:
+        wait_until(lambda: console.master.leading)
+        submit(console, packed)
+        with urllib.request.urlopen(f"{console.url}/api/stream", timeout=10) as stream:
+            lines = (line.decode().rstrip() for line in stream)
+            assert next(lines).startswith("data: [")
+            coordinator.store.go_away()
+            wait_until(lambda: next(lines) == "event: trouble")
+            told = json.loads(next(lines).removeprefix("data: "))
+            assert told["error"] == console.master.watching.trouble != ""
+            assert [each["name"] for each in told["known"]] == ["count"]
+            coordinator.store.come_back()
+            wait_until(lambda: next(lines).startswith("data: ["))
+
+
+def test_the_load_is_of_one_that_runs(console: RunningConsole, packed: bytes) -> None:
+    submit(console, packed)
+    progress = {"tuples": {"ticks": 100, "kept": 90}, "delivered": {"out": 90}, "lag": 10, "epoch_ms": 50.0, "late": 0,
+                "failed": {}, "at_work": 0.35}  # fmt: skip
+    console.see("count", progress=progress)
+    found = console.client.get("/api/topologies/count")["load"]
+    assert (found["at_work"], found["behind"], set(found["nodes"])) == (0.35, False, {"ticks", "kept", "sink:out"})
+    assert 'penstock_at_work{topology="count"} 0.35' in console.client.text("/metrics")
+    console.see("count", progress=progress, how="stopped")
+    assert console.client.get("/api/topologies/count")["load"] == {"at_work": 0.0, "behind": False, "nodes": {}}
+
+
 # Who may come in.
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -173,3 +174,17 @@ def test_one_that_differs_from_a_sibling_goes_on_where_it_is_only_told(
         found = roster.divergence()
     assert found is not None
     assert (found.epoch, found.replicas) == (2, ("1", "2"))
+
+
+def test_one_that_has_nothing_to_do_any_more_tells_so_without_another_epoch(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
+    one = Replica(topology(tmp_path), "2", place, RunSettings())
+    # Spark is not started, and nothing is compared.
+    monkeypatch.setattr(one, "run", SimpleNamespace(is_frozen=False, first=0, new_digests=lambda: iter(())))
+    one._roster = roster
+    seen = replace(Progress().snapshot(), epoch=7, at_work=0.85)
+    for share in (0.85, 0.4, 0.0):
+        one._tell(replace(seen, at_work=share))
+        assert roster.told()["2"].progress["at_work"] == share

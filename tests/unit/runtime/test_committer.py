@@ -24,6 +24,7 @@ from penstock.runtime.committer import Committer
 from penstock.runtime.progress import Progress
 from penstock.runtime.state_folder import Committed, StateFolder
 from penstock.runtime.tuple_failures import TupleFailures
+from penstock.runtime.work_share import WINDOW_SECONDS, WorkShare
 from penstock.spark.epoch_job import StagedBySink
 from penstock.spark.malformed import MalformedLedger
 from penstock.topology.model import Delivery, FrozenOptions, Source, Topology
@@ -383,6 +384,36 @@ def test_progress_counts_what_was_read_and_delivered(tmp_path: Path) -> None:
     machine.live(until=2)
     seen = machine.progress.snapshot()
     assert (seen.epoch, seen.tuples, seen.delivered) == (2, {"s": 6}, {"file": 6, "memory": 6})
+
+
+def test_progress_says_how_much_of_the_time_it_is_at_work_which_it_is_not_while_frozen(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, Delivery.EXACTLY_ONCE, ("file",))
+    committer = machine.start()
+    now = 100.0
+    machine.progress.work = WorkShare(lambda: now)
+    run_epoch = committer.run_epoch
+
+    def slowly(batch: Any, tuples: int) -> StagedBySink:
+        nonlocal now
+        now += 4.0
+        return run_epoch(batch, tuples)
+
+    committer.run_epoch = slowly
+    write_offsets(machine.state.checkpoint, 0, epoch_record(1))
+    committer.gate.hold(closed=True)
+    waiting = threading.Thread(target=committer, args=(epoch_record(1), 0))
+    waiting.start()
+    waiting.join(0.05)
+    now += 100.0
+    committer.gate.hold(closed=False)
+    waiting.join(PATIENCE_SECONDS)
+    # It was cut long before, and could not begin.
+    assert machine.progress.snapshot().at_work == 4.0 / WINDOW_SECONDS
+    now += 1.0
+    write_offsets(machine.state.checkpoint, 1, epoch_record(2))
+    committer(epoch_record(2), 1)  # type: ignore[arg-type]
+    # It was cut before the first was done, and waited for that.
+    assert machine.progress.snapshot().at_work == 9.0 / WINDOW_SECONDS
 
 
 def test_a_failing_sink_is_remembered_and_the_epoch_is_done_again(

@@ -1,9 +1,9 @@
 // The console's page. What it shows comes from /api/stream; what it does goes to /api/topologies/NAME/commands.
-import { graph, chart, timeline, colourOf } from "./drawing.js";
+import { graph, chart, timeline, colourOf, heats } from "./drawing.js";
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const main = $("#main");
-let stream, shown = null, person = { role: "viewer" }, told = null, chosen = 0, log = "", logOf = null, following = false, letters = null, remembered = null, looked = "";
+let stream, shown = null, person = { role: "viewer" }, told = null, chosen = 0, log = "", logOf = null, following = false, letters = null, lettersOf = "", remembered = null, looked = "";
 
 // -- text -----------------------------------------------------------------------------------------
 export function h(tag, properties = {}, ...children) {
@@ -13,7 +13,7 @@ export function h(tag, properties = {}, ...children) {
     else if (value === true) element.setAttribute(key, "");
     else if (value !== false && value != null) element.setAttribute(key, value);
   }
-  element.append(...children.flat().filter((child) => child != null));
+  element.append(...children.flat(Infinity).filter((child) => child != null));
   return element;
 }
 export const short = (number) => number >= 1e6 ? `${(number / 1e6).toFixed(1)} M` : number >= 1e4 ? `${(number / 1e3).toFixed(0)} K`
@@ -43,7 +43,7 @@ function login() {
   };
 }
 function banner(words) { $("#banner").hidden = !words; $("#banner").textContent = words ?? ""; }
-function linked(up) { const pill = $("#link"); pill.textContent = up ? "live" : "not connected"; pill.className = `pill ${up ? "good" : "bad"}`; }
+function linked(up, words = up ? "live" : "not connected") { const pill = $("#link"); pill.textContent = words; pill.className = `pill ${up ? "good" : "bad"}`; }
 
 // -- listening ------------------------------------------------------------------------------------
 function listen(name) {
@@ -51,7 +51,13 @@ function listen(name) {
   let since = null;
   stream = new EventSource(name ? `/api/stream?topology=${encodeURIComponent(name)}` : "/api/stream");
   stream.onmessage = (event) => { since = null; linked(true); banner(null); told = JSON.parse(event.data); show(); };
-  stream.addEventListener("trouble", (event) => banner(`The coordinator does not answer; what is shown may be old. ${JSON.parse(event.data).error}`));
+  stream.addEventListener("trouble", (event) => {
+    const { error, known } = JSON.parse(event.data);
+    since = null; linked(false, "old");
+    banner(`The coordinator does not answer: what is shown is old, and commands are not carried out. Topologies go on. (${error})`);
+    // A page that has just been opened shows what the console still knows.
+    if (known) { told = known; show(); } else if (!told) main.replaceChildren(h("div", { class: "empty" }, h("h1", {}, "The coordinator does not answer"), h("p", {}, "This page goes on by itself when it does.")));
+  });
   stream.addEventListener("gone", (event) => { stream.close(); told = null; nothing(JSON.parse(event.data).error); });
   stream.onerror = () => {
     linked(false);
@@ -77,7 +83,7 @@ function route() {
   const name = decodeURIComponent(location.hash.match(/^#\/topology\/(.+)$/)?.[1] ?? "") || null;
   // After a time without an answer: what is shown stays until there is something newer.
   if (told && name === shown) { listen(name); return; }
-  shown = name; told = null; log = ""; logOf = null; following = false; letters = remembered = null; looked = "";
+  shown = name; told = null; log = ""; logOf = null; following = false; letters = remembered = null; lettersOf = looked = "";
   main.replaceChildren(h("p", { class: "quiet" }, "Looking …"));
   listen(name);
 }
@@ -126,7 +132,7 @@ function detail(one) {
     one.why ? h("pre", { class: "why bad" }, one.why) : null,
     one.waiting ? h("p", { class: "why" }, `Waiting: ${one.waiting}`) : null,
     buttons(one),
-    h("section", { class: "panel scroll", "aria-label": "Graph" }, one.graph ? graph(one.graph, one.rates, one.failed) : "No graph."),
+    h("section", { class: "panel", id: "graph", "aria-label": "Graph" }, h("div", { class: "scroll" }, one.graph ? graph(one.graph, one.rates, one.load, one.failed) : "No graph."), load(one)),
     h("div", { class: "grid" },
       panel("Tuples a second", chart(one.points, [["in", "--source"], ["out", "--sink"]], short), legend([["read", "--source"], ["delivered", "--sink"]])),
       panel("An epoch takes", chart(one.points, [["latency_ms", "--stateful"]], (value) => `${short(value)} ms`)),
@@ -136,17 +142,21 @@ function detail(one) {
         timeline(one.epochs, one.events, one.replicas.map((each) => each.name)), legend(one.replicas.map((each, place) => [`delivered by replica ${each.name}`, colourOf(place)]))),
       h("section", { class: "panel two" }, h("h2", {}, "Replicas"), replicas(one)),
       h("section", { class: "panel" }, h("h2", {}, "Events"), events(one.events)),
-      h("section", { class: "panel wide", id: "state" }, h("h2", {}, "State ", stateful(one).flatMap((name) =>
-        [h("button", { class: "plain", "data-at": `state-${name}`, onclick: () => readState(name) }, name), " "])), rows(remembered, `Keys and open windows of ${looked}`,
-        stateful(one).length ? "Choose an operator: its keys and values are read beside the topology, which takes some seconds." : "It remembers nothing.")),
-      h("section", { class: "panel wide", id: "letters" }, h("h2", {}, "Dead letters ", h("button", { class: "plain", "data-at": "letters", onclick: readLetters }, "read"),
-        Array.isArray(letters) && letters.length && person.role === "operator" ? [" ", button(one, "dead-letters", "Replay …", { action: "replay", letters: letters.map((each) => each.id) }), " ", button(one, "dead-letters", "Discard …", { action: "discard", letters: letters.map((each) => each.id) })] : null),
-        rows(letters?.map?.((each) => ({ id: each.id, epoch: each.epoch, where: each.where, what: each.what, error: each.error })) ?? letters, "Failed for good", "Not read yet.", "None: every tuple was processed.")),
+      h("section", { class: "panel wide", id: "state" }, h("h2", {}, "State ", stateful(one).length ? [h("button", { class: "plain", "data-at": "sizes", "aria-pressed": String(remembered != null && !looked), onclick: readSizes }, "sizes"), " "] : null, stateful(one).flatMap((name) =>
+        [h("button", { class: "plain", "data-at": `state-${name}`, "aria-pressed": String(looked === name), onclick: () => readState(name) }, name), " "])), rows(looked ? remembered : sizes(remembered), looked ? `Keys and open windows of ${looked}` : "What each operator remembers",
+        stateful(one).length ? "Choose sizes, or an operator: its keys and values are read beside the topology, which takes some seconds." : "It remembers nothing.")),
+      h("section", { class: "panel wide", id: "letters" }, h("h2", {}, "Dead letters ", h("button", { class: "plain", "data-at": "letters", "aria-pressed": String(letters != null && !lettersOf), onclick: () => readLetters("") }, "read all"), lettersFrom(one),
+        Array.isArray(letters) && letters.length && person.role === "operator" ? ["replay", "discard"].flatMap((action) => [" ", letterButton(one, action, `${capital(action)} all …`, lettersOf ? { operator: lettersOf } : {}, action)]) : null),
+        rows(lettersShown(one), `Failed for good${lettersOf ? ` at ${lettersOf}` : ""}${letters?.length >= LETTERS_READ ? `: the newest ${LETTERS_READ}` : ""}`, "Not read yet.", lettersOf ? `None of ${lettersOf}.` : "None: every tuple was processed.")),
       h("section", { class: "panel wide", id: "log" }, h("h2", {}, "Log ", [null, ...one.replicas.map((each) => each.name)].flatMap((replica) =>
         [h("button", { class: "plain", "data-at": `log-${replica}`, "aria-pressed": String(log !== "" && logOf === replica), onclick: () => readLog(replica) }, replica === null ? "topology" : `replica ${replica}`), " "]),
         h("button", { class: "plain", "data-at": "follow", "aria-pressed": String(following), onclick: follow }, "follow")), h("pre", { class: "log" }, log || "Not read yet: choose whose.")))];
   main.replaceChildren(...parts.filter(Boolean));
 }
+// What the colours of the graph say.
+const load = ({ load, how }) => h("div", { class: "legend", id: "load" }, h("b", {}, how !== "running" ? "Nothing is measured while it does not run."
+    : `At work ${Math.round(load.at_work * 100)}% of the last 10 s.${load.behind ? " More comes than it reads." : ""}`), heats.map(([heat, words, colour]) => h("span", {}, h("i", { style: `background:var(${colour})` }), `${heat}: ${words}`)),
+  h("span", {}, "Each operator's load is an estimate: that share, by the tuples it takes and gives beside the busiest."));
 const panel = (title, ...content) => h("section", { class: "panel" }, h("h2", {}, title), content);
 const legend = (entries) => h("div", { class: "legend" }, entries.map(([name, colour]) =>
   h("span", {}, h("i", { style: `background:${colour.startsWith("--") ? `var(${colour})` : colour}` }), name)));
@@ -170,7 +180,7 @@ function rows(list, caption, before, none = "Nothing.") {
   const columns = Object.keys(list[0]);
   return h("div", { class: "scroll" }, h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, columns.map((name) => h("th", {}, name)))),
     h("tbody", {}, list.map((row) => h("tr", {}, columns.map((name) => h("td", typeof row[name] === "number" ? { class: "number" } : {},
-      row[name] == null ? "–" : typeof row[name] === "object" ? JSON.stringify(row[name]) : String(row[name]))))))));
+      row[name] instanceof Element ? row[name] : row[name] == null ? "–" : typeof row[name] === "object" ? JSON.stringify(row[name]) : String(row[name]))))))));
 }
 async function read(path, take) {
   // Who asked may be looking at another topology by now.
@@ -181,7 +191,18 @@ async function read(path, take) {
   if (shown === name) { take(answer); show(); }
 }
 const readState = (name) => { looked = name; return read(`state?operator=${encodeURIComponent(name)}`, (answer) => { remembered = answer; }); };
-const readLetters = () => read("dead-letters", (answer) => { letters = answer; });
+const readSizes = () => { looked = ""; return read("state", (answer) => { remembered = answer; }); };
+const sizes = (found) => found?.map?.((each) => ({ operator: each.operator, kind: each.kind, instances: each.instances, size: size(each.bytes) + (each.copies > 1 ? ` in ${each.copies} copies` : ""), version: each.version, epoch: each.epoch })) ?? found;
+const size = (bytes) => bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e3).toFixed(1)} kB`;
+const LETTERS_READ = 50;
+const readLetters = (from) => { lettersOf = from; return read(`dead-letters?last=${LETTERS_READ}${from ? `&operator=${encodeURIComponent(from)}` : ""}`, (answer) => { letters = answer; }); };
+const capital = (word) => word[0].toUpperCase() + word.slice(1);
+const letterButton = (one, action, label, given, mark) => button(one, "dead-letters", label, { action, ...given }, false, [], `dead-letters-${mark}`);
+// Letters are of sources, too: a record that cannot be read.
+const lettersFrom = (one) => (one.graph?.nodes ?? []).filter((node) => node.role !== "sink").flatMap(({ id }) =>
+  [" ", h("button", { class: "plain", "data-at": `letters-${id}`, "aria-pressed": String(lettersOf === id), onclick: () => readLetters(id) }, id)]);
+const lettersShown = (one) => letters?.map?.((each) => ({ id: each.id, epoch: each.epoch, where: each.where, what: each.what, error: each.error,
+  ...(person.role === "operator" ? { "": h("span", {}, ["replay", "discard"].flatMap((action) => [letterButton(one, action, `${capital(action)} …`, { letters: [each.id] }, `${action}-${each.id}`), " "])) } : {}) })) ?? letters;
 const logPath = () => logOf === null ? "log" : `log?replica=${encodeURIComponent(logOf)}`;
 const readLog = (replica) => { logOf = replica; return read(logPath(), (answer) => { log = answer; }); };
 function follow() { following = !following; if (following && !log) readLog(logOf); else show(); }
@@ -213,27 +234,32 @@ function buttons(one) {
     ...["freeze", "unfreeze"].map((verb) => button(one, verb, `${verb === "freeze" ? "Freeze" : "Unfreeze"} an operator …`, {}, !up || !operators(one).length, [["operator", "Operator", "", operators(one).map((name) => [name, name])],
       ["replica", "Replica", "", [["", "all"], ...one.replicas.map((each) => [each.name, each.name])]]], `${verb}-operator`)),
     button(one, "interval", "Interval …", {}, !up, [["interval", "Between two epochs: 500ms, 2s, or default", "default"]]),
-    button(one, "rescale", "Rescale …", {}, !up, [["operator", "Operator", stateful(one)[0] ?? ""], ["instances", "Instances", "2"]]),
-    button(one, "checkpoint", "Checkpoint", {}, !up), button(one, "restore", "Restore …", {}, false, () => checkpoints(one)), button(one, "kill", "Kill", {}, !up), button(one, "remove", "Remove", {}, up || one.how === "stopping"));
+    button(one, "rescale", "Rescale …", {}, !up || !operators(one).length, [["operator", "Operator", "", [...new Set([...stateful(one), ...operators(one)])].map((name) => [name, name])], ["instances", "Instances", "2"]]),
+    one.chaos && one.replicas.length > 1 ? button(one, "crash", "Crash all", {}, !up) : null,
+    button(one, "checkpoint", "Checkpoint …", {}, false, [["name", "Name; without one it is called after its epoch", "", "optional"]]), button(one, "restore", "Restore …", {}, false, () => checkpoints(one)), button(one, "kill", "Kill", {}, !up), button(one, "remove", "Remove", {}, up || one.how === "stopping"));
 }
 const stateful = (one) => one.graph?.nodes.filter((node) => node.stateful).map((node) => node.id) ?? [];
 const operators = (one) => one.graph?.nodes.filter((node) => !["source", "sink"].includes(node.role)).map((node) => node.id) ?? [];
 async function checkpoints(one) {
   const found = await ask(`/api/topologies/${encodeURIComponent(one.name)}/checkpoints`);
   if (!found.length) throw new Error(`'${one.name}' has no checkpoints yet: the button Checkpoint takes one.`);
-  return [["name", "Checkpoint", "", found.reverse().map((each) => [each.name, `${each.name}, after epoch ${whole(each.epoch)}, ${each.taken}`])]];
+  return [["name", "Checkpoint", "", found.reverse().map((each) => [each.name, `${each.name}, after epoch ${whole(each.epoch)}, ${each.taken}`])],
+    ["fresh_sinks", "Remove the sinks' output: it begins anew after the checkpoint", "", "tick"]];
 }
 function button(one, verb, label, given = {}, disabled = false, fields = [], mark = `${verb}${given.replica ?? given.action ?? ""}`) {
   return h("button", { class: words[verb] ? "harm" : "", disabled, "data-verb": mark, "data-at": mark, onclick: () => give(one, verb, label, given, fields) }, label);
 }
-// A field is [name, words, value], or with choices as a fourth: [[value, words], …].
-const field = ([name, words, value, choices]) => h("label", {}, words, choices
-  ? h("select", { name }, choices.map(([value, words]) => h("option", { value }, words))) : h("input", { name, value, required: true }));
+// A field is [name, words, value], and a fourth for what it is beside a text that is needed: "optional", "tick", or choices: [[value, words], …].
+const field = ([name, words, value, kind]) => kind === "tick" ? h("label", { class: "tick" }, h("input", { name, type: "checkbox" }), words)
+  : h("label", {}, words, Array.isArray(kind) ? h("select", { name }, kind.map(([value, words]) => h("option", { value }, words)))
+    : h("input", { name, value, required: kind !== "optional", autocomplete: "off" }));
+const filled = (input) => input.type === "checkbox" ? input.checked : input.name === "instances" ? Number(input.value) : input.value.trim();
 async function give(one, verb, label, given, fields) {
   let more = {};
+  const title = `${label.replace(" …", "")} ${object(verb, given, label)}${one.name}`;
   if (words[verb] || fields.length) {
     const dialog = $("#ask"), form = $(".fields", dialog), act = $(".act", dialog);
-    $("h2", dialog).textContent = `${label.replace(" …", "")} ${given.replica ? `replica ${given.replica} of ` : label.includes("operator") ? "of " : ""}${one.name}?`;
+    $("h2", dialog).textContent = `${title}?`;
     $("p", dialog).textContent = words[verb] ?? "";
     // Escape leaves what the last answer was.
     dialog.returnValue = "";
@@ -252,20 +278,35 @@ async function give(one, verb, label, given, fields) {
     }
     await closed;
     if (dialog.returnValue !== "yes") return;
-    more = Object.fromEntries(fields.map(([name]) => [name, $(`[name=${name}]`, dialog).value.trim()]).filter(([, value]) => value));
-    if (more.instances) more.instances = Number(more.instances);
+    more = Object.fromEntries(fields.map(([name]) => [name, filled($(`[name=${name}]`, dialog))]).filter(([, value]) => value));
   }
   const path = `/api/topologies/${encodeURIComponent(one.name)}`, key = { "Idempotency-Key": crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`.replace(".", "") };
+  const say = answering(title);
   try {
-    const answer = await ask(verb === "remove" ? path : `${path}/commands`, verb === "remove" ? { method: "DELETE", headers: key }
-      : { method: "POST", headers: key, body: JSON.stringify({ verb, ...given, ...more }) });
+    const answer = verb === "remove" ? await ask(path, { method: "DELETE", headers: key })
+      : await ask(`${path}/commands`, { method: "POST", headers: key, body: JSON.stringify({ verb, ...given, ...more }) });
+    say(answer.done && !answer.warning ? "good" : "warn", [answer.said, answer.warning].filter(Boolean).join("\n"));
     if (verb === "remove") location.hash = "#/";
-    if (answer.warning) notify(answer.warning, "It was done, but");
-    if (verb === "dead-letters") readLetters();
-  } catch (error) { notify(error.message); }
+    if (verb === "dead-letters") readLetters(lettersOf);
+  } catch (error) { say("bad", `it was not done: ${error.message}`); notify(error.message); }
 }
-function notify(words, title = "It was not done") {
-  $("#refused h2").textContent = title;
+const object = (verb, given, label) => verb === "dead-letters" ? `dead letter${given.letters ? ` ${given.letters[0]}` : "s"} ${given.operator ? `at ${given.operator} ` : ""}of `
+  : given.replica ? `replica ${given.replica} of ` : label.includes("operator") || label.includes("all") ? "of " : "";
+// A command is answered by its node, which may take a while: what was given stands here, and then what was said to it.
+const ANSWERS_KEPT = 4, ANSWER_SHOWN_MS = 30_000;
+function answering(title) {
+  const words = h("p", {}, `${title}: given, and not answered yet …`), now = clock(Date.now() / 1000);
+  const line = h("div", { class: "answer" }, h("time", {}, now), words, h("button", { class: "plain", "aria-label": "Close", onclick: () => line.remove() }, "×"));
+  $("#answers").prepend(line);
+  while ($("#answers").children.length > ANSWERS_KEPT) $("#answers").lastChild.remove();
+  return (tone, said) => {
+    line.classList.add(tone);
+    words.textContent = `${title}: ${said || "done"}`;
+    // What needs no looking after goes by itself.
+    if (tone === "good") setTimeout(() => line.remove(), ANSWER_SHOWN_MS);
+  };
+}
+function notify(words) {
   $("#refused p").textContent = words;
   if (!$("#refused").open) $("#refused").showModal();
 }

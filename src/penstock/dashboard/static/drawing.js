@@ -6,7 +6,7 @@ export const colourOf = (place) => colours[place % colours.length];
 function s(tag, properties = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [key, value] of Object.entries(properties)) if (value != null) element.setAttribute(key, value);
-  element.append(...children.flat().filter((child) => child != null));
+  element.append(...children.flat(Infinity).filter((child) => child != null));
   return element;
 }
 const cut = (text, length) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
@@ -16,8 +16,11 @@ const short = (number) => number >= 1e6 ? `${(number / 1e6).toFixed(1)}M` : numb
 // What goes over an edge: of an operator with several ports, what that port gives; a sink's only edge brings what it takes. Undefined where nobody counts it.
 export const rateOf = (edge, rates) => rates[edge.port ? `${edge.from}.${edge.port}` : edge.from] ?? (edge.to.startsWith("sink:") ? rates[edge.to] : undefined);
 
-export function graph(drawn, rates, failed) {
-  const busiest = Math.max(1, ...Object.values(rates));
+// How near to all that is possible: what the colours of the graph say.
+export const heats = [["cool", "below 60%", "--good"], ["warm", "60 to 85%", "--warn"], ["hot", "above 85%, or more comes than it reads", "--bad"]];
+const heatOf = (load) => heats[load > 0.85 ? 2 : load > 0.6 ? 1 : 0];
+
+export function graph(drawn, rates, load, failed) {
   const byId = Object.fromEntries(drawn.nodes.map((node) => [node.id, node]));
   const middle = (points) => { const [x1, y1] = points[0], [x2, y2] = points.at(-1); return [(x1 + x2) / 2, (y1 + y2) / 2]; };
   const curve = (points) => points.map(([x, y], place) => {
@@ -33,17 +36,17 @@ export function graph(drawn, rates, failed) {
       rate === undefined ? null : s("text", { class: "rate", x, y: y - 6, "text-anchor": "middle", "data-from": edge.from, "data-to": edge.to }, `${short(rate)}/s`)];
   });
   const nodes = drawn.nodes.map((node) => {
-    const load = (rates[node.id] ?? 0) / busiest, broken = failed?.[node.id];
+    const own = load.nodes[node.id], [heat, , colour] = heatOf(own ?? 0), broken = failed?.[node.id];
     const rate = rates[node.id] === undefined ? "not counted" : `${short(rates[node.id])} tuples a second`;
-    return s("g", { transform: `translate(${node.x} ${node.y})`, "data-node": node.id, role: "img",
-        "aria-label": `${node.role} ${node.name}, ${rate}` },
-      s("title", {}, `${node.name}: ${node.brief}\n${rate}${broken ? `\n${broken} failed` : ""}`),
+    const loaded = own === undefined ? "load not known" : `load about ${Math.round(own * 100)}%`;
+    return s("g", { transform: `translate(${node.x} ${node.y})`, "data-node": node.id, "data-heat": own === undefined ? null : heat, role: "img",
+        "aria-label": `${node.role} ${node.name}, ${rate}, ${loaded}` },
+      s("title", {}, `${node.name}: ${node.brief}\n${rate}\n${loaded}${broken ? `\n${broken} failed` : ""}`),
       s("rect", { class: "card-face", width: node.width, height: node.height, rx: 10 }),
       s("rect", { width: 5, height: node.height - 16, x: 8, y: 8, rx: 2.5, fill: `var(--${node.role})` }),
       s("text", { class: "name", x: 24, y: 24 }, cut(node.name, Math.floor(node.width / 8.5) - 3)),
       s("text", { class: "brief", x: 24, y: 41 }, cut(node.brief, Math.floor(node.width / 6) - 4)),
-      s("rect", { class: "load", x: 24, y: node.height - 9, width: Math.max(0, (node.width - 36) * load), height: 3, rx: 1.5,
-        fill: load > 0.85 ? "var(--bad)" : load > 0.6 ? "var(--warn)" : "var(--good)" }),
+      s("rect", { class: "load", x: 24, y: node.height - 9, width: (node.width - 36) * (own ?? 0), height: 3, rx: 1.5, fill: `var(${colour})` }),
       broken ? s("text", { class: "rate", x: node.width - 10, y: 22, "text-anchor": "end", fill: "var(--bad)" }, `${broken} failed`) : null);
   });
   return s("svg", { class: "graph", viewBox: `-8 -22 ${drawn.width + 16} ${drawn.height + 40}`, width: drawn.width + 16, height: drawn.height + 40 }, edges.flat(), nodes);
