@@ -18,6 +18,8 @@ from .penstock_command import PATIENCE_SECONDS, run_penstock
 from .readings import TICKS
 from .running_console import Console, Supervisor, kill_topologies
 
+pytestmark = pytest.mark.by_itself
+
 BOUNDED = (TICKS.replace("topology: readings", "topology: bounded").replace("rate: 50", "count: 100")
            + "  ids: {from: ticks, file: out/ids.jsonl}\n")  # fmt: skip
 HOST = socket.gethostname()

@@ -20,6 +20,7 @@ TAKEN: dict[str, frozenset[str]] = {
     "unfreeze": frozenset({"replica", "operator"}),
     "interval": frozenset(),
     "crash": frozenset({"replica"}),
+    "script": frozenset({"commands"}),
     "dead-letters": frozenset({"operator", "replay", "discard", "last", "as_json"}),
     # What to do instead of `--delete` it says itself.
     "checkpoint": frozenset({"name", "listing", "delete", "as_json"}),

@@ -44,8 +44,6 @@ def script(
     Exit code 0: all were carried out. 1: some could not be, or the topology does not run. 2: a command is wrong.
     """
     if (name := at_console(file)) is not None:
-        if sets or state is not None:
-            fail("--set and --state are for a topology's file, not for one of a console", 2)
         if commands is None:
             fail(f"give --commands FILE: the commands of the file of '{name}' are carried out as it runs", 2)
         with meant_as_name(name):

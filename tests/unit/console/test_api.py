@@ -616,8 +616,8 @@ def guarded(tmp_path: Path) -> Iterator[RunningConsole]:
         yield console
 
 
-OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("POST", "/api/session"), ("DELETE", "/api/session")}
-"""Whether it is alive is told to everybody, and who gives a token has none yet."""
+OPEN = {("GET", "/"), ("GET", "/healthz"), ("GET", "/readyz"), ("POST", "/api/session"), ("DELETE", "/api/session")}
+"""The page has nothing in it, whether it is alive is told to everybody, and who gives a token has none yet."""
 PLACES = {"{name}": "count", "{digest}": "0" * 64}
 
 

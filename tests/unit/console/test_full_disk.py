@@ -115,6 +115,7 @@ def test_a_node_whose_disk_is_full_says_so_and_starts_when_there_is_room(
 ) -> None:
     packed = packed_in(tmp_path)
     monkeypatch.setattr(node_supervisor, "_TROUBLE_SECONDS", 0.0)
+    monkeypatch.setattr(node_supervisor, "_FETCH_AGAIN_SECONDS", 0.0)
     started = list[list[str]]()
 
     def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:

@@ -98,7 +98,7 @@ def test_what_could_not_be_done_is_said_and_counted(console: RunningConsole) -> 
 def test_what_makes_no_sense_is_refused(console: RunningConsole) -> None:
     assert "give --commands FILE" in penstock("script", "pair", "--at", console.url).stderr
     code, _, why = run_script(console, "Wait 1\n", "--set", "x=1")
-    assert (code, "--set and --state are for a topology's file" in why) == (2, True)
+    assert (code, "a console takes no --set for script" in why) == (2, True)
     missing = penstock("script", "pair", "--commands", "nowhere.txt", "--at", console.url)
     assert (missing.exit_code, "nowhere.txt cannot be read: No such file" in missing.stderr) == (2, True)
     nobody = penstock("script", "nobody", "--commands", "commands.txt", "--at", console.url)
