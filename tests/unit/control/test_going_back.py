@@ -53,7 +53,7 @@ class Cluster:
         self.kept = self.home("n1").snapshots / "kept"
         take_snapshot(self.home("n1"), "words", self.address, "kept")
         for node in REPLICAS:
-            self.replica(node).record(Committed(5))
+            stored(self.replica(node).path, 5, of=shape_of(self.topology, 2))
         self.write_output(5)
 
     def home(self, node: str) -> StateFolder:
@@ -129,6 +129,12 @@ def test_whoever_comes_first_goes_back_and_the_others_begin_with_its_checkpoint(
     assert cluster.replica("n1").committed() == Committed(3)
     assert cluster.kept.is_dir()
     assert cluster.out.read_text() == "row\n"
+
+
+def test_a_node_begins_with_what_was_restored_on_another_also_before_a_replica_runs_there(cluster: Cluster) -> None:
+    for node in REPLICAS:
+        cluster.start(node, 1, cluster.back())
+    assert (cluster.home("n1").replicas(), cluster.begun_by_sibling("n2")) == ({}, 3)
 
 
 def test_it_is_done_once_however_often_a_node_is_started(cluster: Cluster) -> None:
