@@ -13,17 +13,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from penstock.bench.console_age import (
     NAME,
+    Effect,
     Reached,
     measure_commands,
     shown_on_page,
+    worse,
     worst_age,
     write_topology,
 )
@@ -59,11 +62,13 @@ class ConsoleCost:
     behind: float
     """Seconds for which a page at worst still showed an epoch of the real topology although the next was done."""
     effect: float
-    """Seconds that a command took to have its effect, at worst."""
+    """Seconds that a command took to have its effect, at worst of all."""
     epochs: int
-    """How many epochs were still done after a freeze, at most."""
+    """How many epochs were still as before a command, at most of all."""
     takeover: float
     """Seconds from the death of the master until the other led."""
+    commands: Mapping[str, Effect]
+    """The same by command."""
 
 
 def measure_console(
@@ -101,14 +106,15 @@ def measure_console(
         shown = shown_on_page(leader[1].url, seconds)
         behind = worst_age(reached.moments, shown)
         tell("commands are given")
-        effect = measure_commands(leader[1], reached)
+        effects = measure_commands(leader[1], reached)
+        effect = reduce(worse, effects.values())
         tell("the master is killed")
         leader[0].kill()
         leader[0].wait()
         killed = time.monotonic()
         _await(lambda: _leads(standby[1]), "nobody took over")
         return ConsoleCost(topologies, operators, share, megabytes, behind, effect.seconds, effect.epochs,
-                           time.monotonic() - killed)  # fmt: skip
+                           time.monotonic() - killed, effects)  # fmt: skip
 
 
 def _real_topology(home: ConsoleHome, client: Client, resources: ExitStack) -> Reached:

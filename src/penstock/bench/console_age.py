@@ -31,6 +31,8 @@ _STILL_SECONDS = 4 * INTERVAL
 """No epoch for so long: it is frozen."""
 _PATIENCE_SECONDS = 60.0
 _COMMANDS = 5
+_SLOW = 4 * INTERVAL
+"""The interval that is given to see when it holds."""
 
 Moments = Sequence[tuple[float, int]]
 """Times, each with the epoch that was reached then; in order."""
@@ -68,6 +70,11 @@ class Reached:
                                     f"later: the last is {self.moments[-1][1]}")  # fmt: skip
             time.sleep(_LOOK_SECONDS)
 
+    def await_end(self) -> None:
+        """Until nobody runs it any more, and its last epoch is among the moments."""
+        _await(lambda: self.state.running() is None, f"the topology '{NAME}' has not ended")
+        _await(lambda: self.moments[-1][1] == self.state.furthest().committed().epoch, "its last epoch was not seen")
+
     def _look_until_over(self) -> None:
         while not self._over.wait(_LOOK_SECONDS):
             epoch = self.state.furthest().committed().epoch
@@ -104,27 +111,57 @@ def shown_on_page(url: str, seconds: float) -> list[tuple[float, int]]:
 
 @dataclass(frozen=True)
 class Effect:
-    """How soon commands take effect, at worst."""
+    """How soon a command takes effect, at worst."""
 
     seconds: float
-    """From a `freeze` until the last epoch was done, and from an `unfreeze` until the next."""
+    """Until the last epoch that was as before it; of an `unfreeze`, until the next epoch."""
     epochs: int
-    """How many epochs were still done after a `freeze`: the one in flight is."""
+    """How many epochs were still as before it: the one in flight is."""
 
 
-def measure_commands(client: Client, reached: Reached) -> Effect:
-    """Freeze and unfreeze the topology some times."""
-    worst = Effect(0.0, 0)
+NOTHING_YET = Effect(0.0, 0)
+
+
+def measure_commands(client: Client, reached: Reached) -> dict[str, Effect]:
+    """By command, some times each; the topology is stopped at the end, once."""
+    found = dict.fromkeys(("freeze", "unfreeze", "interval"), NOTHING_YET)
     for _ in range(_COMMANDS):
-        worst = worse(worst, frozen_after(reached.moments, _given(client, "freeze", reached.await_stillness)))
+        frozen = frozen_after(reached.moments, _given(client, "freeze", reached.await_stillness))
         last = reached.moments[-1][1]
         given = _given(client, "unfreeze", lambda last=last: reached.await_epoch(last))  # type: ignore[misc]
-        worst = worse(worst, Effect(next(when for when, epoch in reached.moments if epoch > last) - given, 0))
-    return worst
+        goes_on = Effect(next(when for when, epoch in reached.moments if epoch > last) - given, 0)
+        slowed = _slowed(client, reached)
+        for verb, effect in (("freeze", frozen), ("unfreeze", goes_on), ("interval", slowed)):
+            found[verb] = worse(found[verb], effect)
+    return {**found, "stop": frozen_after(reached.moments, _given(client, "stop", reached.await_end))}
+
+
+def _slowed(client: Client, reached: Reached) -> Effect:
+    """Have epochs come more slowly, and then as before again."""
+    seen: list[Effect] = []
+
+    def is_slow() -> bool:
+        seen[:] = filter(None, [slowed_after(reached.moments, given)])
+        return bool(seen)
+
+    given = _given(client, "interval", lambda: None, interval=f"{_SLOW:g}s")
+    _await(is_slow, f"the topology '{NAME}' has not become slower")
+    last = reached.moments[-1][1]
+    _given(client, "interval", lambda: reached.await_epoch(last + 1), interval="default")
+    return seen[0]
+
+
+def slowed_after(reached: Moments, given: float) -> Effect | None:
+    """What still came at the old pace after a longer interval that was given then; None while all does."""
+    later = [when for when, _ in reached if when > given]
+    for done, (when, following) in enumerate(pairwise(later), start=1):
+        if following - when > (INTERVAL + _SLOW) / 2:
+            return Effect(when - given, done)
+    return None
 
 
 def frozen_after(reached: Moments, given: float) -> Effect:
-    """What was still done after a freeze that was given then."""
+    """What was still done after a freeze, or a stop, that was given then."""
     later = [when for when, _ in reached if when > given]
     return Effect(max(later, default=given) - given, len(later))
 
@@ -133,12 +170,20 @@ def worse(one: Effect, other: Effect) -> Effect:
     return Effect(max(one.seconds, other.seconds), max(one.epochs, other.epochs))
 
 
-def _given(client: Client, verb: str, wait: Callable[[], None]) -> float:
+def _given(client: Client, verb: str, wait: Callable[[], None], **arguments: str) -> float:
     """When the command was given; returns after its effect."""
     now = time.time()
-    client.command(NAME, verb)
+    client.command(NAME, verb, **arguments)
     wait()
     return now
+
+
+def _await(condition: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise DeliveryError(f"{otherwise} in {_PATIENCE_SECONDS:.0f} s")
+        time.sleep(_LOOK_SECONDS)
 
 
 def write_topology(folder: Path) -> Path:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +16,11 @@ from penstock.cli.bench_page import FigureTable, MarkdownOption, Section, write_
 from penstock.cli.busy import busy
 from penstock.cli.screen import out
 
+if TYPE_CHECKING:
+    from penstock.bench.console_age import Effect
+
 _COLUMNS = ("topologies", "operators each", "of a core", "memory", "page is behind", "a command", "takeover")
+_BY_COMMAND = ("command", "has its effect within", "epochs as before")
 SECTION = Section("console", "The console")
 
 
@@ -30,9 +35,10 @@ def console(
 
     The topologies are made up: one process tells of all of them twice a second, as their supervisors would. One more
     really runs, with an epoch every half second. `page is behind` is how long at worst its page still showed an epoch
-    when the next was done already; `a command` is from a `freeze` until the last epoch was done, or from an `unfreeze`
-    until the next one was, at worst, and how many epochs were done after a `freeze`: the one in flight is.
-    It begins when one of the masters leads, and gives up on a `freeze` that has no effect within a minute.
+    when the next was done already; `a command` is from a `freeze`, `stop` or longer `interval` until the last epoch
+    that was as before, or from an `unfreeze` until the next one, at worst, and how many epochs were as before: the one
+    in flight is. A second table has it by command.
+    It begins when one of the masters leads, and gives up on a command that has no effect within a minute.
     `takeover` is from the `kill -9` of the leading master until the other leads.
     """
     from penstock.bench.console import measure_console
@@ -43,9 +49,18 @@ def console(
                                     f"{found.megabytes:.0f} MB", f"{found.behind:.2f} s",
                                     f"{found.effect:.2f} s, {found.epochs} epochs",
                                     f"{found.takeover:.2f} s"]])  # fmt: skip
+    by_command = commands_table(found.commands)
     if markdown is not None:
-        write_section(markdown, SECTION, table.as_markdown())
+        write_section(markdown, SECTION, f"{table.as_markdown()}\n{by_command.as_markdown()}")
     if as_json:
         sys.stdout.write(json.dumps(asdict(found)) + "\n")
     else:
         out.print(table.on_screen())
+        out.print()
+        out.print(by_command.on_screen())
+
+
+def commands_table(commands: Mapping[str, Effect]) -> FigureTable:
+    """How soon each command takes effect."""
+    return FigureTable(_BY_COMMAND, [[verb, f"{effect.seconds:.2f} s", str(effect.epochs)]
+                                     for verb, effect in commands.items()])  # fmt: skip
