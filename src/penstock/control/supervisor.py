@@ -15,26 +15,23 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from penstock.control.making_ready import MakingReady
 from penstock.control.precedence import Precedence, Runner
 from penstock.control.priority import can_be_raised, lower_session, lowered, raise_session
 from penstock.control.replica_process import ReplicaProcess
-from penstock.control.share import Share, a_while, alone, wait
+from penstock.control.share import Share
 from penstock.control.shared_sinks import SharedSinks
-from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.orders import Orders
 from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.replication.divergence import Divergence
-from penstock.replication.history import history_of, note_history
 from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide, phase_of
 from penstock.replication.placement import HEALING_SECONDS, choose_cell
 from penstock.replication.replica import ReplicaPlace, log_of
 from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Member, Roster, Told
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView
-from penstock.runtime.state_folder import StateFolder, ToRestore
-from penstock.runtime.swap import settle
 from penstock.topology.model import Topology
 
 _LOOK_SECONDS = 0.1
@@ -120,10 +117,11 @@ class Supervisor:
             self._log = EpochLog(coordinator)
             self._orders = Orders(coordinator)
             running = self._roster.members()
+            ready = MakingReady(self.topology, self._place, self._sinks, coordinator, self._go_back)
             if self._share is not None:
-                self._make_ready_with_others(self._share, fresh, coordinator, lock)
+                ready.with_others(self._share, fresh, lock)
             elif not running:
-                self._make_ready(fresh)
+                ready.by_itself(fresh)
             elif self._roster.agree_on(version_of(self.topology)) != version_of(self.topology):
                 raise TopologyError(
                     f"replicas of another version of '{self.topology.name}' are running: stop them first, with "
@@ -180,120 +178,6 @@ class Supervisor:
         ]
 
     # -- before ---------------------------------------------------------------------------------
-
-    def _make_ready(self, fresh: bool) -> None:
-        """Nobody runs: go on from what is there, or begin anew."""
-        self._refuse_while_replicas_have_their_state()
-        home = self._place.home
-        settle(home)
-        anew = fresh or home.furthest().committed().ended
-        if anew:
-            home.clear(coordinator=False)
-        restored = home.to_restore()
-        if anew or home.restored.exists():
-            # What replicas have is of another history.
-            home.forget_replicas()
-        if anew:
-            self._forget_the_log()
-        self._take_in(restored)
-        self._log.only_replicas(self._all)
-        self._roster.forget()
-        self._roster.adopt(version_of(self.topology))
-        # Nobody runs: whatever is staged will not be committed.
-        self._sinks.forget_staged(self._all)
-        self._sinks.open(anew or self._reached() == 0, restored.sinks)
-        home.restored.unlink(missing_ok=True)
-
-    def _refuse_while_replicas_have_their_state(self) -> None:
-        """A replica that is frozen, or whose JVM is ending, still has its state; raises CoordinationError."""
-        for state in self._place.states().values():
-            with state.held():
-                pass
-
-    def _forget_the_log(self) -> None:
-        self._log.clear()
-        self._orders.forget()
-
-    def _take_in(self, restored: ToRestore) -> None:
-        """What the log is to know after a restore."""
-        if restored.forget:
-            self._forget_the_log()
-        self._log.imported(restored.epochs)
-        if restored.sinks:
-            # They have nothing of what the log says was delivered.
-            self._log.forget_deliveries()
-
-    def _make_ready_with_others(self, share: Share, fresh: bool, coordinator: Coordinator, lock: int) -> None:
-        """What is of this node, and once, for all nodes, what they share.
-
-        The first one that comes with a new history begins it, with nothing or with a checkpoint. Before it is noted as
-        begun, whoever comes next does all of that again; afterwards the others only clear what they have themselves.
-        """
-        home = self._place.home
-        settle(home)
-        before = history_of(coordinator)
-        own = version_of(self.topology)
-        with alone(coordinator):
-            known = history_of(coordinator)
-            if known not in (before, share.history):
-                raise CoordinationError(f"'{self.topology.name}' was begun anew while this node waited for its turn")
-            deadline = a_while()
-            begins = self._begins(share, known)
-            while self._roster.members() and (begins or self._roster.agree_on(own) != own):
-                wait(deadline, f"replicas of another version of '{self.topology.name}' to end")
-            goes_back = begins and self._go_back is not None
-            if goes_back:
-                self._refuse_while_replicas_have_their_state()
-                assert self._go_back is not None
-                self._go_back(lock)
-                if history_of(coordinator) != known:
-                    # Frozen for too long, it has lost its turn.
-                    raise CoordinationError(f"another node has made '{self.topology.name}' ready meanwhile")
-            elif fresh or self._has_an_older_history(share):
-                self._refuse_while_replicas_have_their_state()
-                home.clear(coordinator=False)
-                home.forget_replicas()
-            home.note_history(share.history)
-            if begins and not goes_back:
-                self._forget_the_log()
-            if not self._roster.members():
-                restored = home.to_restore() if goes_back else ToRestore()
-                self._take_in(restored)
-                self._log.only_replicas(self._all)
-                self._roster.forget()
-                self._roster.adopt(own)
-                self._sinks.forget_staged(self._all)
-                self._sinks.open(not goes_back and self._begins_empty(share), restored.sinks)
-            home.restored.unlink(missing_ok=True)
-            note_history(coordinator, share.history)
-
-    def _begins(self, share: Share, known: int | None) -> bool:
-        """Whether this node begins a new history; `known` is the one that was begun last."""
-        if known is not None:
-            return known < share.history
-        # A coordinator that was lost is no reason to go back a second time.
-        return self._go_back is not None and not any(home.furthest().committed().epoch for home in self._homes(share)
-                                                     if home.history() == share.history)  # fmt: skip
-
-    def _has_an_older_history(self, share: Share) -> bool:
-        """Whether what this node has was not cleared yet: it was away, or killed before it came to that."""
-        noted = self._place.home.history()
-        return noted is not None and noted < share.history
-
-    def _homes(self, share: Share) -> tuple[StateFolder, ...]:
-        """What the nodes have of this history, as far as it can be seen from here, and what this one has."""
-        return (self._place.home, *share.elsewhere(self.topology.name, self._place.home))
-
-    def _begins_empty(self, share: Share) -> bool:
-        """Whether nothing was delivered yet; raises CoordinationError for state without a log."""
-        if self._log.agreed():
-            return False
-        if any(home.furthest().committed().epoch for home in self._homes(share)):
-            raise CoordinationError(
-                f"the epoch log of '{self.topology.name}' is empty, and there is state of another history: submit it "
-                "with --replace --fresh to begin anew"
-            )
-        return True
 
     def _reached(self) -> int:
         return self._place.home.furthest().committed().epoch
