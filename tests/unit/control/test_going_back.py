@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.replicas import _go_back
-from penstock.control import supervisor as supervisor_module
+from penstock.control import making_ready
 from penstock.control.share import Share
 from penstock.control.supervisor import Supervisor
 from penstock.coordination.base import Coordinator
@@ -169,7 +169,7 @@ def killed(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("where", ["penstock.cli.replicas.put_in_place", "penstock.control.supervisor.note_history",
+@pytest.mark.parametrize("where", ["penstock.cli.replicas.put_in_place", "penstock.control.making_ready.note_history",
                                    "penstock.runtime.state_folder.StateFolder.note_history",
                                    "penstock.epochs.log.EpochLog.imported",
                                    "penstock.runtime.state_folder.StateFolder.forget_replicas"])  # fmt: skip
@@ -222,7 +222,7 @@ def test_who_waited_for_its_turn_while_another_history_was_begun_does_nothing(
         note_history(coordinator, 1)
         yield
 
-    monkeypatch.setattr(supervisor_module, "alone", long_turn)
+    monkeypatch.setattr(making_ready, "alone", long_turn)
     with pytest.raises(CoordinationError, match="was begun anew while this node waited"):
         cluster.start("n2", 0)
     assert (cluster.history, cluster.home("n2").history()) == (1, 0)
