@@ -21,6 +21,11 @@ OWN = """
             if tup.n % 10 == 0:
                 self.emit(tup.n, port="round")
 
+    class Evens(Bolt):
+        def process(self, tup):
+            if tup.n % 2 == 0:
+                self.emit(tup.n, port="even")
+
     class Acks(Bolt):
         auto_ack = False
 
@@ -72,3 +77,18 @@ def test_what_a_bolt_has_not_acked_left_it_on_no_port(project: Any) -> None:
     assert progress.failed == {"sort": 1}
     assert progress.ports == {"sort": {"even": 50, "odd": 49}}
     assert progress.tuples["sort"] == 99
+
+
+def test_the_only_port_may_have_a_name(project: Any) -> None:
+    project.write("own.py", OWN)
+    topology = project.topology("""
+        topology: single
+        sources:
+          numbers: {rows: [[0], [1], [2]], schema: "n bigint"}
+        operators:
+          sort: {from: numbers, custom: "own:Evens", emits: {even: n bigint}}
+        sinks:
+          evens: {from: sort.even, file: out/evens.jsonl}
+        """)
+    assert counted(project, topology).tuples["sort"] == 2
+    assert project.json_lines("out/evens.jsonl") == [{"n": 0}, {"n": 2}]

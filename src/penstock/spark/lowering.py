@@ -191,6 +191,9 @@ def _(step: Share, lowering: Lowering) -> DataFrame:
 @lower_step.register
 def _(step: Port, lowering: Lowering) -> DataFrame:
     frame = lowering.frames[step.input]
+    if PORT not in frame.columns:
+        # The only one there is has all tuples.
+        return frame
     ports = [name for name in frame.columns if name not in (PORT, *HIDDEN)]
     column = port_column(step.name)
     chosen = frame.where(F.col(PORT) == ports.index(column))
