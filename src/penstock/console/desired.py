@@ -55,11 +55,14 @@ class Wanted:
     """Grows with every change."""
     nodes: dict[str, str] = field(default_factory=dict)
     """By replica, the node that runs it."""
+    variables: tuple[str, ...] = ()
+    """The names of `${env:NAME}` in its file: what they stand for may be a password."""
 
     @classmethod
     def from_json(cls, text: str) -> Wanted:
         fields = json.loads(text)
-        return cls(**{**fields, "sets": tuple(fields["sets"]), "goal": Goal(fields["goal"])})
+        return cls(**{**fields, "sets": tuple(fields["sets"]), "variables": tuple(fields.get("variables", ())),
+                      "goal": Goal(fields["goal"])})  # fmt: skip
 
     def on(self, node: str) -> tuple[str, ...]:
         """The replicas that a node runs."""
