@@ -9,7 +9,7 @@ import typer
 
 from penstock.cli.busy import busy
 from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, client, warn
-from penstock.cli.loading import File, Sets, load, topology_path
+from penstock.cli.loading import File, Sets, load, parse_sets, topology_path
 from penstock.topology.loading import find_topology_file
 
 
@@ -45,8 +45,10 @@ def submit(
     found = path if path.is_file() else find_topology_file(path)
     assert found is not None, "it was loaded"
     name = found.absolute().relative_to(folder).as_posix()
+    # What the environment sets, too: the topology was checked with it.
+    given = [f"{key}={value}" for key, value in parse_sets(sets).items()]
     with busy("submitting"):
-        answer = client(at, token, authority).submit(pack(folder), name, sets or (), replace, fresh, spread)
+        answer = client(at, token, authority).submit(pack(folder), name, given, replace, fresh, spread)
     if "warning" in answer:
         typer.echo(answer["warning"], err=True)
     if as_json:

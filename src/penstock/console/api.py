@@ -14,10 +14,11 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Header, HTTPException, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from penstock import __version__
 from penstock.console.bundle import MAX_BYTES
+from penstock.console.client import MOST_SETS, SETS
 from penstock.console.commands import Command
 from penstock.console.metrics import metrics
 from penstock.console.service import NotLeading, Service, TooManyQuestions
@@ -37,7 +38,9 @@ _LISTENERS = ThreadPoolExecutor(64, thread_name_prefix="penstock-listener")
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
 _BUNDLE = {"required": True, "content": {"application/octet-stream": _BYTES}}
 
-Set = Annotated[str, StringConstraints(max_length=2000)]
+_SETS = TypeAdapter(Annotated[list[Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^=]+=")]],
+                              Field(max_length=100)])  # fmt: skip
+_SETS_MEAN = 'What to set, as for `--set`: a JSON list such as `["replicas=2"]`.'
 KeyValue = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
 NodeName = Annotated[str | None, Query(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$", description="An operator.")]
 TopologyName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
@@ -208,12 +211,15 @@ def _add_commands(app: FastAPI, service: Service, operator: Callable[..., Person
     @app.post("/api/topologies", tags=["command"], status_code=201, openapi_extra={"requestBody": _BUNDLE})
     async def submit(request: Request, person: Operator, key: Key = None,
                      file: Annotated[str, Query(max_length=200)] = "topology.yaml",
-                     sets: Annotated[list[Set], Query(alias="set", max_length=100)] = [],  # noqa: B006
+                     sets: Annotated[str, Header(alias=SETS, max_length=MOST_SETS, description=_SETS_MEAN)] = "[]",
                      replace: bool = False, fresh: bool = False, spread: bool = False) -> dict[str, Any]:  # fmt: skip
         """Hand a topology over, as a bundle of its files."""
+        if "set" in request.query_params:
+            raise HTTPException(422, f"set: proxies keep addresses in their logs, so give it in the header {SETS}")
+        given = _sets(sets)
         packed = await _body(request)
         address = _address(request)
-        return await asyncio.to_thread(service.submit, packed, file, sets, replace, fresh, person, address, key,
+        return await asyncio.to_thread(service.submit, packed, file, given, replace, fresh, person, address, key,
                                        spread)
 
     @app.post("/api/topologies/{name}/commands", tags=["command"])
@@ -288,6 +294,15 @@ async def _looks(request: Request, service: Service, topology: str | None, acces
 def _trouble(why: str, known: Any = None) -> str:
     """The event for a coordinator that is away, with what was known before."""
     return f"event: trouble\ndata: {json.dumps({'error': why, 'known': known})}\n\n"
+
+
+def _sets(text: str) -> list[str]:
+    """What is to be set; a refusal does not repeat it."""
+    try:
+        return _SETS.validate_json(text)
+    except ValidationError:
+        raise HTTPException(422, f"{SETS}: a JSON list is needed, of at most 100 texts KEY=VALUE of at most 2,000 "
+                            "characters each") from None  # fmt: skip
 
 
 async def _body(request: Request) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,7 +59,12 @@ class Calling:
         return self.epoch_logs
 
 
-def environment(wanted: Wanted) -> dict[str, str]:
+def environment(sets: Sequence[str]) -> dict[str, str]:
     """As ours, but for what means something else to a topology; with what is set for it, as that may be a password."""
     ours = {name: value for name, value in os.environ.items() if name not in _OF_THE_CONSOLE}
-    return ours | {INHERITED_SETS: json.dumps(wanted.sets)}
+    return ours | {INHERITED_SETS: json.dumps(list(sets))}
+
+
+def secrets_of(sets: Sequence[str], variables: Sequence[str]) -> tuple[str, ...]:
+    """What is told nobody: what is set, and what `${env:NAME}` stands for here, in the same form."""
+    return (*sets, *(f"{name}={os.environ[name]}" for name in variables if name in os.environ))

@@ -16,6 +16,10 @@ from typing import Any
 from penstock.errors import ConsoleError
 
 DEFAULT_URL = "http://127.0.0.1:8470"
+SETS = "Penstock-Sets"
+"""The header with what is set for a topology, as a JSON list: proxies keep addresses in their logs."""
+MOST_SETS = 50_000
+"""A server reads no longer headers."""
 _SECONDS = 120.0
 
 
@@ -49,10 +53,12 @@ class Client:
     def submit(self, packed: bytes, file: str, sets: Sequence[str], replace: bool, fresh: bool,
                spread: bool = False) -> dict[str, Any]:  # fmt: skip
         flags = {"replace": replace, "fresh": fresh, "spread": spread}
-        query = {"file": file, "set": list(sets), **{name: str(flag).lower() for name, flag in flags.items()}}
-        answer: dict[str, Any] = json.loads(
-            self._ask("POST", "/api/topologies", query, packed, "application/octet-stream", str(uuid.uuid4()))
-        )
+        query = {"file": file, **{name: str(flag).lower() for name, flag in flags.items()}}
+        told = json.dumps(list(sets))
+        if len(told) > MOST_SETS:
+            raise ConsoleError(f"what is set is longer than {MOST_SETS:,} characters: put it into the topology's file")
+        answer: dict[str, Any] = json.loads(self._ask(
+            "POST", "/api/topologies", query, packed, "application/octet-stream", str(uuid.uuid4()), told))  # fmt: skip
         return answer
 
     def remove(self, name: str) -> dict[str, Any]:
@@ -62,13 +68,13 @@ class Client:
         return answer
 
     def _ask(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None = None, kind: str = "",
-             key: str = "") -> bytes:  # fmt: skip
+             key: str = "", sets: str = "") -> bytes:  # fmt: skip
         """The answer; raises ConsoleError with what the console said, or why it said nothing."""
         words = urllib.parse.urlencode({name: value for name, value in query.items() if value is not None}, doseq=True)
         request = urllib.request.Request(f"{self.url.rstrip('/')}{path}{'?' + words if words else ''}", body,
                                          method=method)  # fmt: skip
         for name, value in (("Authorization", f"Bearer {self.token}" if self.token else ""), ("Content-Type", kind),
-                            ("Idempotency-Key", key)):  # fmt: skip
+                            ("Idempotency-Key", key), (SETS, sets)):  # fmt: skip
             if value:
                 request.add_header(name, value)
         trusted = trusting(self.certificate)

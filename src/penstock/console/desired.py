@@ -69,12 +69,15 @@ class Wanted:
     """By replica, the node that runs it."""
     beginning: Beginning | None = None
     """With what it was last told to begin, if not with nothing."""
+    variables: tuple[str, ...] = ()
+    """The names of `${env:NAME}` in its file: what they stand for may be a password."""
 
     @classmethod
     def from_json(cls, text: str) -> Wanted:
         fields = json.loads(text)
         beginning = fields.get("beginning")
-        return cls(**{**fields, "sets": tuple(fields["sets"]), "goal": Goal(fields["goal"]),
+        return cls(**{**fields, "sets": tuple(fields["sets"]), "variables": tuple(fields.get("variables", ())),
+                      "goal": Goal(fields["goal"]),
                       "beginning": None if beginning is None else Beginning(**beginning)})  # fmt: skip
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -63,8 +63,28 @@ class TopologyPlace:
         return Begun(**{**fields, "sets": tuple(fields["sets"]), "here": tuple(fields.get("here", ()))})
 
     def note(self, begun: Begun) -> None:
+        self.keep_secret(begun.sets)
         self.path.mkdir(parents=True, exist_ok=True)
         write_private(self.path / "begun", json.dumps(asdict(begun)).encode())
+
+
+    def secrets(self) -> tuple[str, ...]:
+        """Everything that was ever set for it here: it may still stand in logs and in dead letters."""
+        try:
+            return tuple(json.loads(self._secrets.read_text()))
+        except (FileNotFoundError, ValueError):
+            return ()
+
+    def keep_secret(self, secrets: Sequence[str]) -> None:
+        """Add to them, before a process gets to know them."""
+        known = self.secrets()
+        if new := [each for each in dict.fromkeys(secrets) if each not in known]:
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_private(self._secrets, json.dumps([*known, *new]).encode())
+
+    @property
+    def _secrets(self) -> Path:
+        return self.path / "secrets"
 
 
 @dataclass(frozen=True)

@@ -1,55 +1,106 @@
 """What a topology is, found out in a process of its own: reading one may run its author's code.
 
-    PENSTOCK_SETS='["KEY=VALUE"]' python -m penstock.console.inspection FILE
+    PENSTOCK_SETS='["KEY=VALUE"]' python -m penstock.console.inspection FILE RESULT
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+
+from penstock.console.calling import environment
 from penstock.errors import CommandRefused
-from penstock.topology.loading import INHERITED_SETS
+from penstock.validation.replicas import MAX_REPLICAS
 
 _SECONDS = 60.0
 
 
-@dataclass(frozen=True)
-class Inspected:
+class _Found(BaseModel):
+    """What comes from a process in which its author's code has run: it is what we say it is, or refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class DrawnNode(_Found):
+    """A node, and where it is drawn."""
+
+    id: str
+    name: str
+    role: str
+    brief: str
+    stateful: bool
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class DrawnEdge(_Found):
+    """An edge, and the points that it goes through."""
+
+    start: str = Field(alias="from")
+    end: str = Field(alias="to")
+    port: str
+    points: list[tuple[float, float]]
+
+
+class Graph(_Found):
+    """Nodes and edges, and where to draw them."""
+
+    width: float
+    height: float
+    nodes: list[DrawnNode]
+    edges: list[DrawnEdge]
+
+
+class Inspected(_Found):
     """What a console must know of a topology before it runs."""
 
-    name: str
-    replicas: int
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
+    replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)]
     chaos: bool
-    graph: Mapping[str, Any]
-    """Nodes and edges, and where to draw them."""
-    private: Sequence[str] = ()
+    graph: Graph
+    private: list[str] = []
     """What it writes into its own folder: on several nodes that would be several places."""
+
+
+class Wrong(_Found):
+    """All that is wrong with a topology."""
+
+    problems: list[str]
+
+
+_ANSWER: TypeAdapter[Inspected | Wrong] = TypeAdapter(Inspected | Wrong)
 
 
 def inspect(file: Path, sets: Sequence[str]) -> Inspected:
     """Raises CommandRefused with all that is wrong with it."""
-    command = [sys.executable, "-m", "penstock.console.inspection", str(file)]
-    # Not in the command line, which everybody on the machine can see.
-    variables = os.environ | {INHERITED_SETS: json.dumps(list(sets))}
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS,
-                              env=variables, check=False)  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise CommandRefused(f"reading '{file.name}' took longer than {_SECONDS:.0f} s") from None
-    try:
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        raise CommandRefused(f"'{file.name}' cannot be read: {done.stderr.strip()[-1000:]}") from None
-    if "problems" in found:
-        raise CommandRefused("the topology is wrong:\n" + "\n".join(found["problems"]))
-    return Inspected(**found)
+    with tempfile.TemporaryDirectory(prefix="penstock-inspected-") as folder:
+        # Not what it prints: its author's code may print, too.
+        told = Path(folder) / "found.json"
+        command = [sys.executable, "-m", "penstock.console.inspection", str(file), str(told)]
+        try:
+            # What is set is not in the command line, which everybody on the machine can see.
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  text=True, errors="replace", timeout=_SECONDS, env=environment(sets),
+                                  check=False)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise CommandRefused(f"reading '{file.name}' took longer than {_SECONDS:.0f} s") from None
+        try:
+            found = _ANSWER.validate_json(told.read_bytes())
+        except (FileNotFoundError, ValidationError):
+            why = done.stderr.strip()[-1000:] or "what was found out about it is not what Penstock writes"
+            raise CommandRefused(f"'{file.name}' cannot be read: {why}") from None
+    if isinstance(found, Wrong):
+        raise CommandRefused("the topology is wrong:\n" + "\n".join(found.problems))
+    return found
 
 
 def graph_of(topology: Any) -> dict[str, Any]:
@@ -97,7 +148,7 @@ def _main() -> None:
     else:
         found = {"name": topology.name, "replicas": topology.replicas, "chaos": topology.chaos == "allowed",
                  "graph": graph_of(topology), "private": private_places(topology)}  # fmt: skip
-    print(json.dumps(found))
+    Path(sys.argv[2]).write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from penstock.console.calling import Calling, environment
+from penstock.console.calling import Calling, environment, secrets_of
 from penstock.console.commands import EVERYWHERE, ONE_BY_ONE, Verb
 from penstock.console.desired import Desired, Wanted
 from penstock.console.going_back import await_nobody, going_back, holder_of, refuse_taken_name
@@ -68,7 +68,8 @@ class NodeCommands:
         words = [str(word) for word in task.arguments.get("words", ())]
         if task.verb == LOG:
             # At once: it takes no process.
-            self._nodes.finish(task, True, shown_log(tended.place, words[0] if words else None, wanted.sets))
+            secrets = secrets_of(wanted.sets, wanted.variables)
+            self._nodes.finish(task, True, shown_log(tended.place, words[0] if words else None, secrets))
             return
 
         def carry_out() -> None:
@@ -130,13 +131,17 @@ class NodeCommands:
             command += ["--nodes", str(self._calling.home.nodes)]
             if list(words[:1]) == ["--name"]:
                 refuse_taken_name(self._calling, wanted, words[1], tended.place.state)
-        done, said = self._called(command, tended, verb, environment(wanted))
+        if verb == Verb.RESTART:
+            # Replicas are about to know it, and may write it into their logs.
+            tended.place.keep_secret(secrets_of(wanted.sets, wanted.variables))
+        done, said = self._called(command, tended, verb, environment(wanted.sets))
         if done and verb == Verb.RESTART:
             # Which replicas are watched does not change with the version.
             tended.place.note(begun_with(wanted, tended.there.begun.here))
             tended.trouble = ""
             tended.failed_renewals.clear()
-        said = _without_secrets(said, wanted.sets, verb) if done and "--json" in words else masked(said, wanted.sets)
+        secrets = (*secrets_of(wanted.sets, wanted.variables), *tended.place.secrets())
+        said = _without_secrets(said, secrets, verb) if done and "--json" in words else masked(said, secrets)
         # Whole lines: they may be JSON.
         return done, said if len(said) <= _LAST_WORDS else said[-_LAST_WORDS:].partition("\n")[2]
 
@@ -147,7 +152,7 @@ class NodeCommands:
         await_nobody(wanted, tended.place.state.coordinator_of(wanted.name, self._calling.shared_log(wanted)))
         checkpoint = str(self._calling.checkpoint(wanted, node, name))
         command = [*self._calling.line(Verb.RESTORE, wanted, tended.place, checkpoint), *options, "--dry-run", "--json"]
-        done, said = self._called(command, tended, Verb.RESTORE, environment(wanted))
+        done, said = self._called(command, tended, Verb.RESTORE, environment(wanted.sets))
         if not done:
             raise CommandRefused(masked(said, wanted.sets))
         fresh_sinks = "--fresh-sinks" in options

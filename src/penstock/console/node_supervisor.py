@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.console.bundle import Fetch, contents, digest_of, unpack
-from penstock.console.calling import Calling, environment
+from penstock.console.calling import Calling, environment, secrets_of
 from penstock.console.commands import Verb
 from penstock.console.desired import Desired, Wanted
 from penstock.console.home import ConsoleHome
@@ -160,7 +160,7 @@ class NodeSupervisor:
         code, tended.process = tended.process.returncode, None
         if code == 0 or there.stopping:
             return there
-        tended.why = masked(last_words(tended.place.log), there.begun.sets) or f"exit code {code}"
+        tended.why = masked(last_words(tended.place.log), tended.place.secrets()) or f"exit code {code}"
         killed = code == -signal.SIGKILL
         # Killed from outside: nothing is wrong with it.
         failures = there.failures + (0 if killed else 1)
@@ -177,10 +177,10 @@ class NodeSupervisor:
         if there.alive and there.epoch:
             with contextlib.suppress(CoordinationError):
                 roster = self._roster(wanted, tended)
-                members, told = roster.members(), roster.told()
+                found = views_of(roster.members(), roster.told())
                 # A new version may have other values while replicas of the last one still run.
-                sets = (*wanted.sets, *there.begun.sets)
-                views = [replace(view, why=masked(view.why, sets)) for view in views_of(members, told)]
+                secrets = (*wanted.sets, *(tended.place.secrets() if any(view.why for view in found) else ()))
+                views = [replace(view, why=masked(view.why, secrets)) for view in found]
                 if len(views) > 1:
                     # Kept when it has ended: whoever comes then is to know, too.
                     differing = roster.divergence()
@@ -265,6 +265,7 @@ class NodeSupervisor:
             return
         tended.divergence = ""
         anew = wanted.fresh > tended.there.begun.fresh
+        tended.place.keep_secret(secrets_of(wanted.sets, wanted.variables))
         self._begun(wanted, tended)
         command = [*self._calling.line("run", wanted, tended.place), "--supervised", "--json",
                    "--progress-file", str(tended.place.progress),
@@ -272,7 +273,7 @@ class NodeSupervisor:
         tended.place.path.mkdir(parents=True, exist_ok=True)
         with open(tended.place.log, "ab", opener=private) as log:
             # A session of its own: it outlives this supervisor.
-            tended.process = subprocess.Popen(command, cwd=tended.place.work, env=environment(wanted), stdout=log,
+            tended.process = subprocess.Popen(command, cwd=tended.place.work, env=environment(wanted.sets), stdout=log,
                                               stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
         tended.there = replace(tended.there, alive=True, stopping=False)
         self._say(f"{wanted.name}: started, process {tended.process.pid}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.coordination.base import Coordinator
-from penstock.errors import CoordinationError
+from penstock.errors import ConsoleError, CoordinationError
 
 _NODES = "console/nodes/"
 _SEEN = "console/seen/"
@@ -18,6 +19,7 @@ _TASKS = "console/tasks/"
 _BEGUN = "console/begun/"
 _RESULTS = "console/results/"
 RESULTS_KEPT_SECONDS = 3600.0
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,15 @@ class Nodes:
     # -- who is there ---------------------------------------------------------------------------
 
     def join(self, node: Node) -> None:
-        """Sign in, for as long as this process gives signs of life; raises NodeTaken."""
+        """Sign in, for as long as this process gives signs of life; raises NodeTaken, or ConsoleError for its name.
+
+        A node's name is a folder in its home, and a part of keys in the coordinator.
+        """
+        if not _NAME.fullmatch(node.name):
+            raise ConsoleError(
+                f"a node cannot be called '{node.name[:100]}': give it a --name of at most 100 letters, digits, `.`, "
+                "`_` and `-` that begins with none of `.` and `-`"
+            )
         text = json.dumps(asdict(node))
         found = self._coordinator.create_ephemeral(_NODES + node.name, text)
         if found != text:

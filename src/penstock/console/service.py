@@ -15,6 +15,7 @@ from typing import Any
 
 from penstock.console.audit import Audit, Given, Outcome
 from penstock.console.bundle import contents, digest_of, unpack
+from penstock.console.calling import secrets_of
 from penstock.console.commands import EVERYWHERE, Command, Verb, needs_it_stopped, new_goal, words_for
 from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.events import Event
@@ -32,6 +33,7 @@ from penstock.console.topology_log import shown_log
 from penstock.console.watching import Watched
 from penstock.coordination.base import Coordinator
 from penstock.errors import CommandRefused, ConsoleError, CoordinationError
+from penstock.topology.environment import variables_in
 
 _GRAPHS = "console/graphs/"
 _COMMANDS = "console/commands/"
@@ -136,7 +138,7 @@ class Service:
     def _log_at(self, wanted: Wanted, home: str, replica: str | None) -> str:
         place = self._home.topology(wanted.name, home)
         if place.path.is_dir():
-            return shown_log(place, replica, wanted.sets)
+            return shown_log(place, replica, secrets_of(wanted.sets, wanted.variables))
         # Several may follow the same log.
         with self._asking_about((wanted.name, uuid.uuid4().hex), _LOGS_ASKED_AT_ONCE):
             answer = self._given(wanted, LOG, [] if replica is None else [replica], home)
@@ -202,6 +204,8 @@ class Service:
         digest = digest_of(files)
         if file not in files:
             raise CommandRefused(f"the bundle has no file '{file}'")
+        variables = variables_in("\n".join((files[file].decode(errors="replace"), *sets)))
+        secrets = secrets_of(sets, variables)
 
         def do() -> dict[str, Any]:
             try:
@@ -218,7 +222,8 @@ class Service:
                     "with --spread all replicas must write to the same place, and these are in a folder of each node: "
                     f"{'; '.join(found.private)}: give paths that all nodes see, from the root, or a database"
                 )
-            wanted = Wanted(found.name, digest, file, tuple(sets), found.replicas, found.chaos, spread)
+            wanted = Wanted(found.name, digest, file, tuple(sets), found.replicas, found.chaos, spread,
+                            variables=variables)  # fmt: skip
             there = self._desired.get(found.name)
             if there is not None and replace_it and there.spread != spread:
                 raise CommandRefused(f"'{found.name}' was submitted {'with' if there.spread else 'without'} --spread: "
@@ -232,11 +237,12 @@ class Service:
             ended = spread and how == How.ENDED
             if there is not None and replace_it:
                 wanted = self._desired.change(found.name, lambda now: replace(
-                    now, digest=digest, file=file, sets=tuple(sets), replicas=found.replicas, chaos=found.chaos,
-                    goal=Goal.RUN, fresh=now.fresh + (fresh or ended)))  # fmt: skip
+                    now, digest=digest, file=file, sets=tuple(sets), variables=variables, replicas=found.replicas,
+                    chaos=found.chaos, goal=Goal.RUN, fresh=now.fresh + (fresh or ended)))  # fmt: skip
             else:
                 wanted = self._desired.add(wanted)
-            self._coordinator.put(_GRAPHS + found.name, json.dumps(_without_values(found.graph, sets)))
+            graph = _without_values(found.graph.model_dump(by_alias=True), secrets)
+            self._coordinator.put(_GRAPHS + found.name, json.dumps(graph))
             self._home.forget_bundles({each.digest for each in self._desired.all()})
             # Whoever asks next finds it.
             self.master.watching.look()
@@ -249,7 +255,7 @@ class Service:
         details = {"file": file, "digest": digest, "sets": [item.partition("=")[0] for item in sets],
                    "replace": replace_it, "fresh": fresh, "spread": spread}  # fmt: skip
         # What it is called stands in the file, which nobody has looked into yet.
-        return self._once(key, "submit", None, details, who, address, do, sets)
+        return self._once(key, "submit", None, details, who, address, lambda: _said_without(secrets, do), secrets)
 
     def _is_copied(self, digest: str) -> bool:
         """Whether another master has a bundle, where there are others: they are waited for, for a while."""
@@ -500,9 +506,17 @@ def _away(wanted: Wanted, home: str) -> CommandRefused:
     return CommandRefused(f"the node '{home}' of '{wanted.name}' is away: nobody there can do it now")
 
 
-def _without_values(graph: Mapping[str, Any], sets: Sequence[str]) -> dict[str, Any]:
+def _without_values(graph: Mapping[str, Any], secrets: Sequence[str]) -> dict[str, Any]:
     """A graph for everybody who may look: what stands in it about its nodes may be what was set."""
-    return {**graph, "nodes": [{**node, "brief": masked(node["brief"], sets)} for node in graph["nodes"]]}
+    return {**graph, "nodes": [{**node, "brief": masked(node["brief"], secrets)} for node in graph["nodes"]]}
+
+
+def _said_without(secrets: Sequence[str], do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Have a refusal not tell what was set: it is kept for a while, for whoever asks again."""
+    try:
+        return do()
+    except CommandRefused as refused:
+        raise CommandRefused(masked(str(refused), secrets), refused.missing) from None
 
 
 def _answered_before(held: dict[str, Any]) -> dict[str, Any]:

@@ -39,9 +39,10 @@ def last_lines(log: Path, length: int) -> list[str]:
 
 
 def shown_log(place: TopologyPlace, replica: str | None, sets: Sequence[str]) -> str:
-    """The end of what a topology's supervisor, or one of its replicas, has said here, without the values of `sets`."""
+    """The end of what a topology's supervisor, or one of its replicas, has said here, without what was ever set."""
     log = place.log if replica is None else _log_of(place.state.replica(replica))
-    return "".join(f"{line}\n" for line in masked("\n".join(last_lines(log, _SHOWN_BYTES)), sets).splitlines())
+    said = "\n".join(last_lines(log, _SHOWN_BYTES))
+    return "".join(f"{line}\n" for line in masked(said, (*sets, *place.secrets())).splitlines())
 
 
 def shorten_logs(place: TopologyPlace) -> None:

@@ -34,6 +34,11 @@ def mentions_environment(text: str) -> bool:
     return _REFERENCE.search(text) is not None
 
 
+def variables_in(text: str) -> tuple[str, ...]:
+    """The names of the variables that a text has in it, each once."""
+    return tuple(dict.fromkeys(form["name"] for form in _FORM.finditer(text)))
+
+
 def substitute(text: str, environ: Mapping[str, str]) -> str:
     """`text` with every `${env:…}` replaced; raises TopologyError for an unset name without a default.
 

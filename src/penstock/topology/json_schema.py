@@ -22,8 +22,8 @@ from penstock.topology.values import CUSTOM, LOGGING, ON_MALFORMED, needs_argume
 
 Json = dict[str, Any]
 
-_NAME = "^[A-Za-z0-9_-]+$"
-_STREAM: Json = {"type": "string", "pattern": r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)?$"}
+_NAME = "^[A-Za-z0-9_-]{1,100}$"
+_STREAM: Json = {"type": "string", "pattern": r"^[A-Za-z0-9_-]{1,100}(\.[A-Za-z0-9_-]{1,100})?$"}
 _STREAMS: Json = {"type": "array", "items": _STREAM, "minItems": 1}
 _PORTS: Json = {"type": "object", "propertyNames": {"pattern": _NAME}, "minProperties": 1,
                 "additionalProperties": {"anyOf": [_STREAM, _STREAMS]}}

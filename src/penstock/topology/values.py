@@ -36,13 +36,17 @@ LOGGING = ("light", "full")
 CUSTOM = "custom"
 """The kind of a user's own connector, `custom: module:Class`; it takes whatever options it likes."""
 
-_NAME = re.compile(r"[A-Za-z0-9_-]+")
+LONGEST_NAME = 100
+_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _CODE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 def check_name(name: str) -> str:
     """A topology's, node's or port's name."""
+    if len(name) > LONGEST_NAME:
+        raise TopologyError(f"'{name[:20]}…' is too long for a name: it has {len(name)} characters, and {LONGEST_NAME} "
+                            "are the most")  # fmt: skip
     if not _NAME.fullmatch(name):
         raise TopologyError(f"'{name}' cannot be a name: use letters, digits, - and _")
     return name

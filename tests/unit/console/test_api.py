@@ -46,7 +46,7 @@ sources:
 operators:
   kept: {{from: ticks, filter: id >= 0}}
 sinks:
-  out: {{from: kept, file: out/rows.jsonl}}
+  out: {{from: kept, file: {place}}}
 """
 
 
@@ -62,10 +62,10 @@ def packed(tmp_path: Path) -> bytes:
     return bundle(tmp_path)
 
 
-def bundle(folder: Path, chaos: str = "refused") -> bytes:
+def bundle(folder: Path, chaos: str = "refused", place: str = "out/rows.jsonl") -> bytes:
     own = folder / "own"
     own.mkdir(exist_ok=True)
-    (own / "topology.yaml").write_text(TOPOLOGY.format(chaos=chaos))
+    (own / "topology.yaml").write_text(TOPOLOGY.format(chaos=chaos, place=place))
     return pack(own)
 
 
@@ -787,6 +787,55 @@ def test_values_of_sets_are_not_told(console: RunningConsole, packed: bytes) -> 
     told = [console.client.text(path) for path in ("/api/topologies", "/api/topologies/count", "/api/events")]
     assert "file …" in json.loads(told[1])["graph"]["nodes"][-1]["brief"]
     assert [text for text in told if "hunter22" in text] == []
+
+
+def test_what_stands_for_a_variable_is_not_told(
+    console: RunningConsole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_TEST_PLACE", "hunter22")
+    packed = bundle(tmp_path, place='"out/${env:PENSTOCK_TEST_PLACE}.jsonl"')
+    submit(console, packed)
+    graph = console.client.get("/api/topologies/count")["graph"]
+    assert graph["nodes"][-1]["brief"] == "file out/….jsonl"
+    assert (Desired(console.coordinator).get("count") or pytest.fail("gone")).variables == ("PENSTOCK_TEST_PLACE",)
+
+
+def test_a_refusal_does_not_repeat_what_was_set(console: RunningConsole, packed: bytes) -> None:
+    with pytest.raises(ConsoleError, match="'…' is not a whole number"):
+        console.client.submit(packed, "topology.yaml", ("replicas=hunter22",), False, False)
+    kept = [console.coordinator.get(key) or "" for key in console.coordinator.list("console/commands/")]
+    assert ["refused" in text for text in kept] == [True]
+    assert not any("hunter22" in text for text in kept)
+
+
+def test_what_is_set_is_not_in_the_address(console: RunningConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[urllib.request.Request] = []
+
+    def urlopen(request: urllib.request.Request, **_: Any) -> Any:
+        asked.append(request)
+        raise OSError("nobody is there")
+
+    with monkeypatch.context() as instead, pytest.raises(ConsoleError):
+        instead.setattr(urllib.request, "urlopen", urlopen)
+        console.client.submit(b"", "topology.yaml", ("a=hünter22",), False, False)
+    assert "nter22" not in asked[0].full_url
+    assert json.loads(asked[0].headers["Penstock-sets"]) == ["a=hünter22"]
+    code, said = raw(console, "/api/topologies?set=a%3Dhunter22", "POST", b"")
+    assert (code, "the header Penstock-Sets" in said, "hunter22" in said) == (422, True, False)
+
+
+@pytest.mark.parametrize("sets", ["hunter22", '{"a": "hunter22"}', '["hunter22"]', "[22]", '["=hunter22"]',
+                                  json.dumps(["a=hunter22"] * 101), json.dumps([f"a={'hunter22' * 300}"])])  # fmt: skip
+def test_what_cannot_be_set_is_refused_and_not_repeated(console: RunningConsole, sets: str) -> None:
+    code, said = raw(console, "/api/topologies", "POST", b"", Penstock_Sets=sets)
+    assert (code, "of at most 100 texts KEY=VALUE" in said, "hunter22" in said) == (422, True, False)
+
+
+def test_more_is_set_than_a_header_holds(console: RunningConsole) -> None:
+    sets = [f"a{number}={'x' * 1000}" for number in range(60)]
+    with pytest.raises(ConsoleError, match="put it into the topology's file"):
+        console.client.submit(b"", "topology.yaml", sets, False, False)
+    assert raw(console, "/api/topologies", "POST", b"", Penstock_Sets=json.dumps(sets)[:55_000])[0] == 422
 
 
 def test_one_question_about_a_topology_at_a_time(console: RunningConsole, packed: bytes) -> None:

@@ -10,7 +10,7 @@ import pytest
 from penstock.console.desired import Beginning, Desired, Goal, Wanted
 from penstock.console.nodes import Node, Nodes, NodeTaken, Task
 from penstock.coordination.memory import MemoryCoordinator
-from penstock.errors import CommandRefused
+from penstock.errors import CommandRefused, ConsoleError
 
 COUNT = Wanted("count", "abc", "topology.yaml", ("replicas=2",), 2)
 
@@ -78,6 +78,16 @@ def test_a_node_is_there_once() -> None:
     nodes.join(Node("a", "here", 1, "0.1"))
     with pytest.raises(NodeTaken, match="another --name"):
         nodes.join(Node("a", "there", 2, "0.1"))
+
+
+@pytest.mark.parametrize("name", ["../../x", "a/b", "", ".", "..", ".hidden", "-x", "a b", "a\nb", "x" * 101])
+def test_a_node_whose_name_leads_elsewhere_does_not_join(name: str) -> None:
+    nodes = Nodes(MemoryCoordinator())
+    with pytest.raises(ConsoleError, match="give it a --name of at most 100 letters"):
+        nodes.join(Node(name, "here", 1, "0.1"))
+    assert nodes.alive() == {}
+    for usual in ("a", "node-1.example.com", "_", "X" * 100):
+        nodes.join(Node(usual, "here", 1, "0.1"))
     assert nodes.alive()["a"].process == 1
 
 

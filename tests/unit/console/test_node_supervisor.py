@@ -29,6 +29,7 @@ from penstock.console.service import summary
 from penstock.console.tended import Tended
 from penstock.console.tending import There
 from penstock.console.tokens import Person, Role
+from penstock.console.topology_log import shown_log
 from penstock.console.watching import Watching
 from penstock.control.replica_process import ReplicaProcess
 from penstock.coordination.memory import MemoryCoordinator
@@ -341,6 +342,7 @@ def test_replicas_that_are_started_again_have_not_differed_yet(
 # What was set may be a password.
 
 SECRET = "hunter22"
+VARIABLE = "PENSTOCK_TEST_PASSWORD"
 
 
 def failing(tmp_path: Path, coordinator: MemoryCoordinator) -> NodeSupervisor:
@@ -410,7 +412,8 @@ def test_what_was_set_is_not_in_why_a_replica_is_parked(tmp_path: Path) -> None:
     roster = Roster(coordinator)
     node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
     tended = Tended(node._home.topology("t", "n"), coordinator=coordinator)
-    tended.there = There(Begun(sets=(f"a={SECRET}",)), alive=True, epoch=7)
+    tended.place.note(Begun(sets=(f"a={SECRET}",)))
+    tended.there = There(tended.place.begun(), alive=True, epoch=7)
     (wanted,) = Desired(coordinator).all()
     watching = Watching(coordinator)
     roster.tell("2", Told("2", epoch=7))
@@ -422,6 +425,54 @@ def test_what_was_set_is_not_in_why_a_replica_is_parked(tmp_path: Path) -> None:
     assert (told.seen or {})["replicas"][0]["why"] == "neither … nor … is right"
     watching.write_events(leading=True)
     assert "replica 1 is parked: neither … nor … is right" in [event.words for event in watching.events()]
+
+
+def test_what_stands_for_a_variable_is_known_before_it_can_be_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says = f"import os; print('the password', os.environ['{VARIABLE}'], 'is wrong'); raise SystemExit(2)"
+    monkeypatch.setattr(Calling, "line", lambda *_: [sys.executable, "-c", says])
+    monkeypatch.setenv(VARIABLE, SECRET)
+    coordinator = MemoryCoordinator()
+    node = renewing(tmp_path, coordinator)
+    wanted = Desired(coordinator).change("t", lambda now: replace(now, replicas=1, variables=(VARIABLE, "NOT_SET")))
+    tended = Tended(node._home.topology("t", "n"))
+    node._start(wanted, tended)
+    assert tended.process is not None
+    tended.process.wait()
+    # This supervisor's successor has another value.
+    monkeypatch.setenv(VARIABLE, "something-else")
+    assert shown_log(tended.place, None, ()) == "the password … is wrong\n"
+    node._see(tended)
+    assert tended.why == "the password … is wrong"
+
+
+def test_a_version_that_is_put_in_place_of_another_has_its_values_hidden_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    node = failing(tmp_path, coordinator)
+    monkeypatch.setenv(VARIABLE, "swordfish")
+    tended = node._tended["t"]
+    wanted = Desired(coordinator).change("t", lambda now: replace(now, variables=(VARIABLE,)))
+    monkeypatch.setattr(NodeCommands, "_called", lambda *_: (False, f"known: {' '.join(tended.place.secrets())}"))
+    assert node._commands.carry_out(wanted, tended, "restart", ())[1] == f"known: sinks.db.sql=… {VARIABLE}=…"
+
+
+def test_values_from_before_are_hidden_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = failing(tmp_path, coordinator), Nodes(coordinator)
+    tended = node._tended["t"]
+    # Another version was submitted, without a value.
+    wanted = Desired(coordinator).change("t", lambda now: replace(now, sets=()))
+    tended.place.note(Begun("e", "topology.yaml"))
+    nodes.give(Task("1", "n", "log", "t"))
+    wait_until(lambda: node.look() or nodes.result("1"))
+    assert (nodes.result("1") or pytest.fail("no answer")).said == "cannot log in to …\nthe password … is wrong\n"
+    letter = {"id": "0", "what": "a row", "error": f"{SECRET} is wrong"}
+    monkeypatch.setattr(NodeCommands, "_called", lambda *_: (True, json.dumps(letter)))
+    said = node._commands.carry_out(wanted, tended, "dead-letters", ["--json"])[1]
+    assert json.loads(said)["error"] == "… is wrong"
 
 
 def test_files_in_which_it_may_stand_are_for_their_owner(tmp_path: Path) -> None:
@@ -436,6 +487,7 @@ def test_files_in_which_it_may_stand_are_for_their_owner(tmp_path: Path) -> None
         home.keep_bundle("0" * 64, b"")
         place = home.topology("t", "n")
         place.note(Begun(sets=(f"a={SECRET}",)))
+        assert place.secrets() == (f"a={SECRET}",)
         Audit(home.audit).note(Person("ann", Role.OPERATOR), "", "stop", "t")
         # One that others could read until now.
         place.log.write_text("line\n")

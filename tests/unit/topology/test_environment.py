@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import TopologyError
-from penstock.topology.environment import substitute
+from penstock.topology.environment import substitute, variables_in
 
 
 @pytest.mark.parametrize(("text", "result"), [
@@ -31,3 +31,7 @@ def test_a_variable_that_cannot_be_replaced_is_an_error(text: str, message: str)
     with pytest.raises(TopologyError) as caught:
         substitute(text, {"HOME": "/home/ann"})
     assert message in str(caught.value)
+
+
+def test_the_variables_of_a_text_are_known_by_their_names() -> None:
+    assert variables_in("${env:PW} ${HOME} ${env:PLACE:-/tmp} $PW ${env:PW} ${env:no name}") == ("PW", "PLACE")

@@ -59,6 +59,7 @@ def test_what_an_operator_emits_is_a_schema_or_one_for_each_port() -> None:
     (values.to_stream, "a.b.c", "write a name, or name.port"),
     (values.to_streams, [], "nor a list of streams"),
     (values.check_name, "two words", "use letters, digits, - and _"),
+    (values.check_name, "x" * 101, "too long for a name: it has 101 characters, and 100 are the most"),
 ])
 def test_a_wrong_value_is_named_in_the_error(conversion: Any, value: object, message: str) -> None:
     with pytest.raises(TopologyError) as caught:
