@@ -99,12 +99,12 @@ def test_stop_and_start_change_what_is_wanted_and_no_command_is_without_a_button
     expect(word_count.locator('button[data-verb="start"]')).to_be_disabled()
     press(word_count, "stop")
     expect(word_count.locator(".answer")).to_have_text(re.compile("Stop word-count: it stops after its epoch"))
-    assert goal() == "stop"
+    wait_until(lambda: goal() == "stop")
     node.tell("word-count", 9, how="stopped")
     expect(word_count.locator('button[data-verb="stop"]')).to_be_disabled()
     press(word_count, "start", asks=AT_ONCE)
     expect(word_count.locator(".answer").first).to_have_text(re.compile("Start word-count: it starts"))
-    assert goal() == "run"
+    wait_until(lambda: goal() == "run")
     node.answers["dead-letters"] = LETTERS
     word_count.locator("#letters button", has_text="read all").click()
     expect(word_count.locator("#letters tbody tr")).to_have_count(2)
