@@ -49,10 +49,8 @@ def submit(
     given = [f"{key}={value}" for key, value in parse_sets(sets).items()]
     with busy("submitting"):
         answer = client(at, token, authority).submit(pack(folder), name, given, replace, fresh, spread)
-    if "warning" in answer:
-        typer.echo(answer["warning"], err=True)
     if as_json:
         typer.echo(json.dumps(answer))
     else:
         typer.echo(f"{answer['said']}, version {answer['digest'][:12]}; see `penstock list`, or the console's page")
-        warn(answer)
+    warn(answer)

@@ -31,6 +31,7 @@ _STREAM_SECONDS = 0.3
 """A page that is open is told something new so often."""
 _MOST_WORDS = 100_000
 _SUBMIT = "/api/topologies"
+_LONGEST_NAME = 100
 _LONGEST_ASKED = 200
 """Of a path that is written down: nobody has checked it yet."""
 _LISTENERS = ThreadPoolExecutor(64, thread_name_prefix="penstock-listener")
@@ -97,7 +98,9 @@ def create_app(service: Service, access: Access) -> FastAPI:
         if person.role is not Role.OPERATOR:
             said = f"{person.name} may look but not command: that takes a token for operators"
             asked = f"{request.method} {request.url.path}"[:_LONGEST_ASKED]
-            service.refuse(person, _address(request), asked, request.path_params.get("name"), said)
+            if request.method != "GET":
+                topology = str(request.path_params.get("name", ""))[:_LONGEST_NAME] or None
+                service.refuse(person, _address(request), asked, topology, said)
             raise HTTPException(403, said)
         return person
 

@@ -20,6 +20,7 @@ from penstock.errors import CommandRefused
 from penstock.validation.replicas import MAX_REPLICAS
 
 _SECONDS = 60.0
+_MOST_WORDS = 1000
 
 
 class _Found(BaseModel):
@@ -96,11 +97,16 @@ def inspect(file: Path, sets: Sequence[str]) -> Inspected:
         try:
             found = _ANSWER.validate_json(told.read_bytes())
         except (FileNotFoundError, ValidationError):
-            why = done.stderr.strip()[-1000:] or "what was found out about it is not what Penstock writes"
+            # Whole lines: a part of a secret would not be known to be one.
+            why = _last_lines(done.stderr.strip()) or "what was found out about it is not what Penstock writes"
             raise CommandRefused(f"'{file.name}' cannot be read: {why}") from None
     if isinstance(found, Wrong):
         raise CommandRefused("the topology is wrong:\n" + "\n".join(found.problems))
     return found
+
+
+def _last_lines(text: str) -> str:
+    return text if len(text) <= _MOST_WORDS else text[-_MOST_WORDS:].partition("\n")[2]
 
 
 def graph_of(topology: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -17,6 +18,7 @@ _KEPT = "console/kept/"
 _LOOK_SECONDS = 5.0
 """Where nothing has changed: what could not be copied is tried again."""
 _STOP_SECONDS = 1.0
+_TIDY_SECONDS = 3600.0
 
 
 class Keepers:
@@ -51,6 +53,8 @@ class Keeping:
         self._say = say
         self._told: set[str] | None = None
         self._said = ""
+        self._tidy_at = 0.0
+        """When to look next for files that nobody wants."""
         self._over = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -74,10 +78,13 @@ class Keeping:
         troubles = [said for digest in sorted(wanted) if (said := self._copy(digest))]
         self._tell("; ".join(troubles))
         kept = {digest for digest in wanted if self._home.bundle(digest).exists()}
-        if kept != self._told:
+        changed = kept != self._told
+        if changed:
             self._keepers.tell(self._master, kept)
             self._told = kept
+        if changed or time.monotonic() >= self._tidy_at:
             self._home.forget_bundles(wanted)
+            self._tidy_at = time.monotonic() + _TIDY_SECONDS
 
     def _tell(self, trouble: str) -> None:
         if trouble and trouble != self._said:

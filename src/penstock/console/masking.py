@@ -39,8 +39,10 @@ def _hidden(sets: Sequence[str]) -> dict[str, str]:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """What of a value is a secret by itself."""
+    """What of a value is a secret by itself; of several lines each one, for what is told is looked at line by line."""
     yield value
+    if len(lines := value.splitlines()) > 1:
+        yield from (line.strip() for line in lines)
     # Not an address.
     with suppress(ValueError):
         if password := urlsplit(value).password:

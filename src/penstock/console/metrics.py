@@ -58,7 +58,7 @@ def _samples(watched: Watched) -> Iterator[_Sample]:
         return
     yield "penstock_lag_tuples", own, float(progress["lag"])
     yield "penstock_epoch_seconds", own, progress.get("epoch_ms", 0.0) / 1000
-    yield "penstock_at_work", own, float(progress.get("at_work", 0.0))
+    yield "penstock_at_work", own, float(progress.get("at_work", 0.0)) if seen["how"] == "running" else 0.0
     yield "penstock_late_tuples_total", own, float(progress["late"])
     for node, count in progress["tuples"].items():
         if count is not None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,6 +26,8 @@ _COMMAND_SECONDS = 300.0
 _ROLLING_SECONDS = 1800.0
 """For what is done to one replica after the other, each of which is waited for until it has caught up."""
 _AGAIN_SECONDS = 0.5
+_TROUBLE_SECONDS = 5.0
+"""How long to wait after something that nobody expected."""
 _LAST_WORDS = 100_000
 """Of what a command has said: rows that were asked for, or an error."""
 LOG = "log"
@@ -100,6 +103,10 @@ class NodeCommands:
             try:
                 with contextlib.suppress(CoordinationError):
                     work()
+            except Exception as error:
+                # A full disk, for one: it is told, and not tried again and again without a pause.
+                tended.trouble = f"{verb}: {error}"
+                tended.not_before = time.monotonic() + _TROUBLE_SECONDS
             finally:
                 tended.busy = False
 
@@ -132,6 +139,9 @@ class NodeCommands:
             if list(words[:1]) == ["--name"]:
                 refuse_taken_name(self._calling, wanted, words[1], tended.place.state)
         if verb == Verb.RESTART:
+            if wanted.digest not in (tended.unpacked, tended.there.begun.digest):
+                why = tended.why or "wait for them"
+                return False, f"the files of version {wanted.digest[:12]} are not here yet: {why}"
             # Replicas are about to know it, and may write it into their logs.
             tended.place.keep_secret(secrets_of(wanted.sets, wanted.variables))
         done, said = self._called(command, tended, verb, environment(wanted.sets))
@@ -153,13 +163,14 @@ class NodeCommands:
         checkpoint = str(self._calling.checkpoint(wanted, node, name))
         command = [*self._calling.line(Verb.RESTORE, wanted, tended.place, checkpoint), *options, "--dry-run", "--json"]
         done, said = self._called(command, tended, Verb.RESTORE, environment(wanted.sets))
+        secrets = (*secrets_of(wanted.sets, wanted.variables), *tended.place.secrets())
         if not done:
-            raise CommandRefused(masked(said, wanted.sets))
+            raise CommandRefused(masked(said, secrets))
         fresh_sinks = "--fresh-sinks" in options
         self._desired.change(wanted.name, lambda now: going_back(now, wanted, node, name, fresh_sinks))
         looked = json.loads(said)
         return "\n".join([f"'{wanted.name}' goes back to epoch {looked['epoch']}, on all nodes, when it starts",
-                          *(f"note: {masked(note, wanted.sets)}" for note in looked["notes"])])  # fmt: skip
+                          *(f"note: {masked(note, secrets)}" for note in looked["notes"])])  # fmt: skip
 
     def _called(
         self, command: Sequence[str], tended: Tended, verb: str, variables: Mapping[str, str]

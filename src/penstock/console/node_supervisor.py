@@ -160,7 +160,7 @@ class NodeSupervisor:
         code, tended.process = tended.process.returncode, None
         if code == 0 or there.stopping:
             return there
-        tended.why = masked(last_words(tended.place.log), tended.place.secrets()) or f"exit code {code}"
+        tended.why = last_words(tended.place.log, tended.place.secrets()) or f"exit code {code}"
         killed = code == -signal.SIGKILL
         # Killed from outside: nothing is wrong with it.
         failures = there.failures + (0 if killed else 1)
@@ -296,9 +296,12 @@ class NodeSupervisor:
                 tended.refused = wanted.digest
             why, before = f"its files could not be had: {error}", tended.why
             tended.why = why
+            if tended.there.alive:
+                tended.trouble = f"version {wanted.digest[:12]} was not put in place: {why}"
             if why != before:
                 self._say(f"{wanted.name}: {why}")
             return False
+        tended.unpacked = wanted.digest
         return True
 
     def _begun(self, wanted: Wanted, tended: Tended) -> None:

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -38,6 +39,9 @@ from penstock.topology.environment import variables_in
 _GRAPHS = "console/graphs/"
 _COMMANDS = "console/commands/"
 _ANSWER_SECONDS = 30.0
+_MINUTE = 60.0
+_REFUSALS_A_MINUTE = 60
+"""So many are written down."""
 _COPY_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
 _PENDING = "it is being done; look at its events"
@@ -71,6 +75,10 @@ class Service:
         self._lock = threading.Lock()
         self._commands: dict[str, float] = {}
         """Since when the commands are known here that had a key."""
+        self._refusals: deque[float] = deque()
+        """When somebody was refused in the last minute."""
+        self._graphs: dict[str, dict[str, Any] | None] = {}
+        """As they were last read."""
         self._asking: set[tuple[str, ...]] = set()
         """About what nodes are asked now: a topology, once; or the log of one, by each who asks."""
 
@@ -185,8 +193,15 @@ class Service:
         return path.read_bytes() if path.exists() else None
 
     def _graph(self, name: str) -> dict[str, Any] | None:
-        text = self._coordinator.get(_GRAPHS + name)
-        return None if text is None else json.loads(text)
+        """As it was last known, where the coordinator is away."""
+        try:
+            text = self._coordinator.get(_GRAPHS + name)
+        except CoordinationError:
+            if name not in self._graphs:
+                raise
+        else:
+            self._graphs[name] = None if text is None else json.loads(text)
+        return self._graphs[name]
 
     def _watched(self, name: str) -> Watched:
         watched = self.master.watching.get(name)
@@ -200,10 +215,14 @@ class Service:
     def submit(self, packed: bytes, file: str, sets: Sequence[str], replace_it: bool, fresh: bool, who: Person,
                address: str, key: str | None = None, spread: bool = False) -> dict[str, Any]:  # fmt: skip
         """Take a topology over; raises CommandRefused or BundleError with what is wrong with it."""
-        files = contents(packed)
+        try:
+            files = contents(packed)
+            if file not in files:
+                raise CommandRefused(f"the bundle has no file '{file}'")
+        except ConsoleError as refused:
+            self._audit.note(who, address, "submit", None, file=file, outcome=Outcome.REFUSED, said=str(refused))
+            raise
         digest = digest_of(files)
-        if file not in files:
-            raise CommandRefused(f"the bundle has no file '{file}'")
         variables = variables_in("\n".join((files[file].decode(errors="replace"), *sets)))
         secrets = secrets_of(sets, variables)
 
@@ -356,8 +375,8 @@ class Service:
     @contextmanager
     def _stopped(self, name: str) -> Iterator[None]:
         """While it does not run; then it runs again, unless somebody has stopped it meanwhile."""
-        self._desired.change(name, lambda now: replace(now, goal=Goal.PAUSE))
         try:
+            self._desired.change(name, lambda now: replace(now, goal=Goal.PAUSE))
             deadline = time.monotonic() + _ANSWER_SECONDS
             while time.monotonic() < deadline:
                 self.look()
@@ -444,7 +463,14 @@ class Service:
         return result
 
     def refuse(self, who: Person, address: str, what: str, topology: str | None, said: str) -> None:
-        """Write down that somebody wanted to command who may only look."""
+        """Write down that somebody wanted to command who may only look; not so often that nothing else is left."""
+        with self._lock:
+            now = time.monotonic()
+            while self._refusals and now - self._refusals[0] > _MINUTE:
+                self._refusals.popleft()
+            if len(self._refusals) >= _REFUSALS_A_MINUTE:
+                return
+            self._refusals.append(now)
         self._audit.note(who, address, what, topology, outcome=Outcome.REFUSED, said=said)
 
     def _once(self, key: str | None, what: str, name: str | None, details: dict[str, Any], who: Person, address: str,

@@ -27,6 +27,8 @@ class Tended:
     """Why another version was not put in place: the one before goes on."""
     busy: bool = False
     """Whether a command for it is being carried out."""
+    unpacked: str = ""
+    """The digest of the version whose files are in the working folder, where this process has put them there."""
     refused: str = ""
     """The digest of a bundle that could not be had."""
     coordinator: Coordinator | None = None

@@ -56,10 +56,10 @@ def _log_of(replica: StateFolder) -> Path:
     return replica.logs / "replica.log"
 
 
-def last_words(log: Path) -> str:
-    """The last of what a topology's supervisor has said that is no progress."""
+def last_words(log: Path, secrets: Sequence[str] = ()) -> str:
+    """The last of what a topology's supervisor has said that is no progress, without what is secret."""
     said = [line for line in last_lines(log, 20 * _LAST_WORDS) if line and not line.startswith("{")]
-    return "\n".join(said[-5:])[-_LAST_WORDS:]
+    return masked("\n".join(said[-5:]), secrets)[-_LAST_WORDS:]
 
 
 def newest_progress(place: TopologyPlace) -> dict[str, Any] | None:

@@ -101,7 +101,7 @@ class MakingReady:
         own = version_of(self.topology)
         with alone(self.coordinator):
             known = history_of(self.coordinator)
-            if known not in (before, share.history):
+            if known not in (before, share.history) or (known is not None and known > share.history):
                 raise CoordinationError(f"'{self.topology.name}' was begun anew while this node waited for its turn")
             deadline = a_while()
             begins = self._begins(share, known)
@@ -112,7 +112,7 @@ class MakingReady:
                 self._refuse_while_replicas_have_their_state()
                 assert self.go_back is not None
                 self.go_back(lock)
-                if history_of(self.coordinator) != known:
+                if history_of(self.coordinator) != known or self._roster.members():
                     # Frozen for too long, it has lost its turn.
                     raise CoordinationError(f"another node has made '{self.topology.name}' ready meanwhile")
             elif fresh or self._has_an_older_history(share):

@@ -15,6 +15,8 @@ from penstock.replication.lifecycle import Phase
 
 BEHIND = 15
 """The niceness of those that follow: beside one that is at work they get a thirtieth of a core."""
+_NEAR = 2
+"""Who is more epochs behind is not held back, however little the last one took it."""
 _EASY, _HARD = 0.5, 0.8
 """Who takes at most the first share of the time between two epochs for one may follow; who takes more than the second
 may not any longer."""
@@ -28,6 +30,8 @@ class Runner:
     phase: Phase
     took: float
     """Seconds its last epoch took it; 0 when nobody knows."""
+    behind: int = 0
+    """How many epochs it is behind the first."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,8 @@ def order_after(before: Order, runners: Sequence[Runner], pace: float) -> Order:
     following = {
         runner.name
         for runner in safe
-        if runner.name != ahead and 0 < runner.took <= pace * (_HARD if runner.name in before.following else _EASY)
+        if runner.name != ahead and runner.behind <= _NEAR
+        and 0 < runner.took <= pace * (_HARD if runner.name in before.following else _EASY)
     }
     return Order(ahead, frozenset(following))
 
@@ -56,7 +61,7 @@ class Precedence:
     """Has the replicas of this machine keep to the order; `sessions` says by name which are here, and theirs."""
 
     def __init__(
-        self, lower: Callable[[int, int], None] = lower_session, restore: Callable[[int], None] = raise_session
+        self, lower: Callable[[int, int], bool] = lower_session, restore: Callable[[int], bool] = raise_session
     ) -> None:
         self._lower, self._restore = lower, restore
         self._order = Order()
@@ -66,10 +71,8 @@ class Precedence:
     def heed(self, runners: Sequence[Runner], sessions: Mapping[str, int], pace: float) -> None:
         self._order = order_after(self._order, [runner for runner in runners if runner.name in sessions], pace)
         following = {name: sessions[name] for name in self._order.following}
-        for name, session in self._behind.items():
-            if following.get(name) != session and sessions.get(name) == session:
-                self._restore(session)
-        for name, session in following.items():
-            if self._behind.get(name) != session:
-                self._lower(session, BEHIND)
-        self._behind = following
+        # What the system does not do now is tried again at the next look.
+        kept = {name: session for name, session in self._behind.items()
+                if sessions.get(name) == session and (following.get(name) == session or not self._restore(session))}
+        self._behind = kept | {name: session for name, session in following.items()
+                               if kept.get(name) == session or self._lower(session, BEHIND)}  # fmt: skip

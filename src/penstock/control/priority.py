@@ -37,18 +37,19 @@ def lowered(command: Sequence[str]) -> list[str]:
     return ["nice", "-n", str(_NICE), *command] if _threads_can_be_raised() else list(command)
 
 
-def lower_session(session: int, niceness: int = _NICE) -> None:
-    """From now on its processes come after those of other sessions."""
+def lower_session(session: int, niceness: int = _NICE) -> bool:
+    """From now on its processes come after those of other sessions; False: not now, try again."""
     if _sessions_count():
-        _set_session(session, niceness)
-    elif _threads_can_be_raised():
+        return _set_session(session, niceness)
+    if _threads_can_be_raised():
         _set_threads(session, os.getpriority(os.PRIO_PROCESS, 0) + niceness)
+    return True
 
 
-def raise_session(session: int) -> None:
-    """From now on its processes are as important as others."""
-    _set_session(session, 0)
+def raise_session(session: int) -> bool:
+    """From now on its processes are as important as others; False: not now, try again."""
     _set_threads(session, os.getpriority(os.PRIO_PROCESS, 0))
+    return _set_session(session, 0)
 
 
 def _sessions_count() -> bool:
@@ -62,16 +63,19 @@ def _threads_can_be_raised() -> bool:
     return PROCESSES.is_dir() and (os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_NICE)[0] >= _HIGHEST)
 
 
-def _set_session(session: int, niceness: int) -> None:
+def _set_session(session: int, niceness: int) -> bool:
+    """False: others were in the way."""
     for _ in range(_ROUNDS):
         try:
             (PROCESSES / str(session) / "autogroup").write_text(str(niceness))
-            return
+            return True
         except BlockingIOError:
             # Linux takes ten of these a second, from everybody together.
             time.sleep(_PAUSE_SECONDS)
         except OSError:
-            return
+            # It is gone, or there is no such thing here.
+            return True
+    return False
 
 
 def _set_threads(session: int, niceness: int) -> None:

@@ -208,7 +208,7 @@ class Supervisor:
         try:
             members, told = self._roster.members(), self._roster.told()
             self._heed_version(self._roster.version())
-            self._tell_who_is_parked(told)
+            self._tell_who_is_parked(members, told)
             self._is_away = False
         except CoordinationError:
             self._is_away = True
@@ -228,14 +228,17 @@ class Supervisor:
             self._head = Head(furthest, now, max(self._paces, default=0.0))
 
     def _may_sign_in_again(self, members: Mapping[str, Member] | None, now: float) -> bool:
-        """Whether several were signed in, and a moment ago all were signed out: it is hardly each one's own fault."""
+        """Whether several were signed in, and a moment ago all were signed out: it is hardly each one's own fault.
+
+        Nor of those that are not the first to be back.
+        """
         if members is None:
             return False
-        if members or sum(slot.sight.registered for slot in self._slots) < 2:
+        if self._silent_since is None and not members and sum(slot.sight.registered for slot in self._slots) > 1:
+            self._silent_since = now
+        if self._silent_since is not None and now - self._silent_since >= _ALL_SILENT_SECONDS and members:
             self._silent_since = None
-            return False
-        self._silent_since = self._silent_since if self._silent_since is not None else now
-        return now - self._silent_since < _ALL_SILENT_SECONDS
+        return self._silent_since is not None and now - self._silent_since < _ALL_SILENT_SECONDS
 
     def _any_safe(self) -> bool:
         return any(phase_of(slot.sight, self._head) is Phase.SAFE for slot in self._slots)
@@ -251,7 +254,8 @@ class Supervisor:
             return
         here = {slot.name: slot.process.process for slot in self._slots
                 if slot.process is not None and slot.process.is_here and not slot.lowered}  # fmt: skip
-        runners = [Runner(slot.name, phase_of(slot.sight, self._head), slot.sight.took) for slot in self._slots]
+        runners = [Runner(slot.name, phase_of(slot.sight, self._head), slot.sight.took,
+                          self._head.epoch - slot.sight.epoch) for slot in self._slots]  # fmt: skip
         self._precedence.heed(runners, here, median(self._paces) if self._paces else 0.0)
 
     def _heed_version(self, version: str | None) -> None:
@@ -262,11 +266,11 @@ class Supervisor:
                 if slot.sight.parked:
                     slot.sight = replace(slot.sight, parked=False, failures=0)
 
-    def _tell_who_is_parked(self, told: Mapping[str, Told]) -> None:
-        """Everybody is to see it, and the replica itself is gone."""
+    def _tell_who_is_parked(self, members: Mapping[str, Member], told: Mapping[str, Told]) -> None:
+        """Everybody is to see it, and the replica itself is gone; unless somebody else has started one of its name."""
         for slot in self._slots:
             said = told.get(slot.name)
-            if slot.sight.parked and (said is None or said.how != PARKED):
+            if slot.sight.parked and slot.name not in members and (said is None or said.how != PARKED):
                 last = slot.told or Told(slot.run or slot.past)
                 self._roster.tell(slot.name, replace(last, how=PARKED, why=slot.why))
                 # It begins with a sibling's checkpoint if it ever starts again.
@@ -287,7 +291,9 @@ class Supervisor:
         if run and run == slot.past:
             run = False
         sight = slot.sight
-        alive = slot.process is not None and (slot.process.is_alive() if slot.process.is_here else bool(run))
+        # Of one that is elsewhere only the coordinator can tell.
+        elsewhere = sight.alive if run is None else bool(run)
+        alive = slot.process is not None and (slot.process.is_alive() if slot.process.is_here else elsewhere)
         if isinstance(run, str) and run != slot.run:
             slot.run = run
             sight = replace(sight, seen=True)
@@ -308,8 +314,7 @@ class Supervisor:
         slot.sight = replace(sight, alive=alive)
         caught_up = phase_of(slot.sight, self._head) is Phase.SAFE
         if slot.lowered and slot.process is not None and (caught_up or now - slot.sight.started > _LOWERED_SECONDS):
-            raise_session(slot.process.process)
-            slot.lowered = False
+            slot.lowered = not raise_session(slot.process.process)
         if caught_up:
             slot.sight = replace(slot.sight, failures=0)
             slot.why = ""
@@ -379,7 +384,8 @@ class Supervisor:
                 pass
 
     def _stop_all(self) -> None:
-        here = [slot.process for slot in self._slots if slot.process is not None and slot.process.is_here]
+        own = {slot.name: slot.process for slot in self._slots if slot.process is not None and slot.process.is_here}
+        here = list(own.values())
         for process in here:
             process.stop()
         deadline = time.monotonic() + _STOP_SECONDS
@@ -389,5 +395,5 @@ class Supervisor:
             if process.is_alive():
                 process.kill()
         # One that was killed shortly before is not started again.
-        self._sinks.forget_staged(slot.name for slot in self._slots)
+        self._sinks.forget_staged(own)
 

@@ -195,7 +195,7 @@ class Replica:
         for other in self._roster.members().values():
             same_place = other.cell == own.cell and (own.cell != LOCAL or other.host == own.host)
             if other.name != self.name and same_place:
-                raise TopologyError(
+                raise CoordinationError(
                     f"replica {other.name} of '{self.topology.name}' is in cell {own.cell} already, process "
                     f"{other.process} on {other.host}, and a failure there would take both: give another --cell, or "
                     "write cells: any"

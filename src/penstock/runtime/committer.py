@@ -37,6 +37,9 @@ from penstock.spark.malformed import collect_malformed, discard_malformed
 from penstock.spark.staging import LINE
 from penstock.topology.model import Delivery
 
+_ANSWER_SECONDS = 60.0
+"""How long a coordinator that is away is waited for, where nothing can be done without it."""
+_PAUSE_SECONDS = 0.2
 _RECORDS_KEPT = 100
 """How many records stay in the log behind the slowest replica: Spark may go back by a few, people look at more."""
 _EPOCHS_BETWEEN_NOTES = 20
@@ -166,10 +169,15 @@ class Committer:
         """At most once means: of all replicas one tries, and no other when it fails. Others may all try."""
         if self.replica is None or self.delivery is not Delivery.AT_MOST_ONCE:
             return True
-        with contextlib.suppress(CoordinationError):
-            return self.log.begins(epoch, self._mark)
-        # Nobody can say whether a sibling does.
-        return False
+        # Nobody else can say whether a sibling does; to ask again is safe.
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while True:
+            try:
+                return self.log.begins(epoch, self._mark)
+            except CoordinationError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
 
     def _commit_at_sinks(
         self, record: EpochRecord, staged: dict[str, list[Staged]], letters: Iterator[Letter]

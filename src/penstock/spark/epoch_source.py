@@ -323,7 +323,9 @@ class EpochReader(_SimpleStreamReaderWrapper):
         if self._settings.tables:
             versions = self._tables.newest(json.loads(start.get("tables", "{}")), now / 1000)
             proposal = replace(proposal, tables=versions)
-        return self._log.propose(proposal)
+        record = self._log.propose(proposal)
+        self._seen = record.epoch, time.monotonic()
+        return record
 
     def _time_after(self, start: Mapping[str, Any]) -> int:
         """The time of an epoch that is cut now, in milliseconds: never before that of the last one.

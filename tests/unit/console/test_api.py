@@ -694,10 +694,24 @@ def test_who_may_look_may_not_command(guarded: RunningConsole, packed: bytes) ->
         ("bob", "operator", "submit", "count", "done"),
         ("ann", "viewer", "POST /api/topologies/count/commands", "count", "refused"),
         ("ann", "viewer", "DELETE /api/topologies/count", "count", "refused"),
-        ("ann", "viewer", f"GET /api/bundles/{digest}", None, "refused"),
         ("bob", "operator", "stop", "count", None),
         ("bob", "operator", "stop", "count", "done"),
     ]
+
+
+def test_who_may_only_look_cannot_push_commands_out_of_the_audit(guarded: RunningConsole) -> None:
+    viewer = guarded.tokens.create("ann", Role.VIEWER)
+    for _ in range(70):
+        assert code_for(guarded, "POST", f"/api/topologies/{'x' * 5000}/commands", viewer)[0] == 403
+    assert len(audit(guarded)) == 60
+    assert guarded.home.audit.stat().st_size < 60 * 1000
+
+
+def test_a_submission_that_is_no_bundle_is_in_the_audit(console: RunningConsole) -> None:
+    with pytest.raises(ConsoleError):
+        console.client.submit(b"no archive", "topology.yaml", (), False, False)
+    (line,) = audit(console)
+    assert (line["command"], line["outcome"]) == ("submit", "refused")
 
 
 def audit(console: RunningConsole) -> list[dict[str, Any]]:

@@ -26,6 +26,11 @@ def test_values_are_left_out(text: str, sets: list[str], told: str) -> None:
     assert masked(text, sets) == told
 
 
+def test_each_line_of_a_value_is_left_out() -> None:
+    key = "-----BEGIN KEY-----\nMIIEvQIBADAN\n-----END KEY-----"
+    assert "MIIE" not in masked(f"cannot use it:\n{key}\nsorry", [f"key={key}"])
+
+
 def test_rows_stay_rows() -> None:
     secret = 'quo"ted\\'
     rows = [{"key": secret, "n": 1000, "deep": [f"has {secret} in it"]}, {"other": "row"}]

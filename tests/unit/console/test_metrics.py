@@ -36,6 +36,14 @@ def test_every_figure_is_described_and_its_labels_are_quoted() -> None:
     assert {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")} == told
 
 
+def test_one_that_does_not_run_is_not_at_work() -> None:
+    for how, share in (("running", "0.4"), ("stopped", "0.0")):
+        one = watched()
+        assert one.seen is not None
+        one.seen = {**one.seen, "how": how, "progress": {**one.seen["progress"], "at_work": 0.4}}
+        assert f'penstock_at_work{{topology="count"}} {share}' in metrics([one], 1, True)
+
+
 def test_the_dashboard_and_the_docs_know_the_figures_that_there_are() -> None:
     dashboard = json.loads((DOCS / "grafana/penstock.json").read_text())
     asked = {name for panel in dashboard["panels"] for target in panel["targets"]

@@ -459,6 +459,20 @@ def test_a_version_that_is_put_in_place_of_another_has_its_values_hidden_before(
     assert node._commands.carry_out(wanted, tended, "restart", ())[1] == f"known: sinks.db.sql=… {VARIABLE}=…"
 
 
+def test_a_version_whose_files_are_not_here_is_not_taken_for_one_that_was_put_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    node = failing(tmp_path, coordinator)
+    tended = node._tended["t"]
+    before = tended.place.begun()
+    wanted = Desired(coordinator).change("t", lambda now: replace(now, digest="9" * 64))
+    monkeypatch.setattr(NodeCommands, "_called", lambda *_: pytest.fail("it was restarted"))
+    done, said = node._commands.carry_out(wanted, tended, "restart", ())
+    assert (done, "the files of version 999999999999 are not here yet" in said) == (False, True)
+    assert tended.place.begun() == before
+
+
 def test_values_from_before_are_hidden_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     coordinator = MemoryCoordinator()
     node, nodes = failing(tmp_path, coordinator), Nodes(coordinator)

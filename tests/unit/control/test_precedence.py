@@ -34,17 +34,37 @@ def test_who_hardly_keeps_up_is_not_held_back() -> None:
     assert order_after(following, [safe("1"), safe("2", took=0.2)], 0.2) == alone
 
 
+def test_who_falls_behind_is_not_held_back_however_little_its_last_epoch_took() -> None:
+    following = Order("1", frozenset({"2"}))
+    assert order_after(following, [safe("1"), Runner("2", Phase.SAFE, 0.01, behind=2)], PACE) == following
+    assert order_after(following, [safe("1"), Runner("2", Phase.SAFE, 0.01, behind=3)], PACE) == Order("1")
+
+
 def test_of_one_that_recovers_or_has_not_said_how_long_it_takes_nothing_is_asked() -> None:
     runners = [safe("1"), Runner("2", Phase.RECOVERING, 0.2), safe("3", took=0.0)]
     assert order_after(Order(), runners, PACE) == Order("1")
     assert order_after(Order(), runners[1:2], PACE) == Order()
 
 
+class System:
+    """Notes what is set, and does it unless it is busy."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[int, ...]] = []
+        self.busy = False
+
+    def lower(self, session: int, niceness: int) -> bool:
+        self.done.append((session, niceness))
+        return not self.busy
+
+    def restore(self, session: int) -> bool:
+        self.done.append((session,))
+        return not self.busy
+
+
 def test_each_session_is_set_once_and_one_that_is_gone_is_left_alone() -> None:
-    done: list[tuple[int, ...]] = []
-    precedence = Precedence(
-        lambda session, niceness: done.append((session, niceness)), lambda session: done.append((session,))
-    )
+    system = System()
+    precedence, done = Precedence(system.lower, system.restore), system.done
     both, sessions = [safe("1"), safe("2")], {"1": 11, "2": 22}
     precedence.heed(both, sessions, PACE)
     precedence.heed(both, sessions, PACE)
@@ -59,3 +79,17 @@ def test_each_session_is_set_once_and_one_that_is_gone_is_left_alone() -> None:
     # Replicas of other machines have processors of their own.
     precedence.heed(both, {"2": 22}, PACE)
     assert done[4:] == []
+
+
+def test_what_the_system_does_not_do_is_tried_again() -> None:
+    system = System()
+    precedence, done = Precedence(system.lower, system.restore), system.done
+    both, alone, sessions = [safe("1"), safe("2")], [Runner("1", Phase.FROZEN, 0.2), safe("2")], {"1": 11, "2": 22}
+    for busy in (True, False):
+        system.busy = busy
+        precedence.heed(both, sessions, PACE)
+    assert done == [(22, BEHIND)] * 2
+    for busy in (True, False, False):
+        system.busy = busy
+        precedence.heed(alone, sessions, PACE)
+    assert done[2:] == [(22,)] * 2

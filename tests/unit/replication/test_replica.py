@@ -65,7 +65,7 @@ def test_one_that_is_started_in_the_cell_of_a_sibling_is_refused(place: ReplicaP
     place.home.path.mkdir()
     with opened_roster(place.home.coordinator) as roster:
         roster.join(sibling)
-        with pytest.raises(TopologyError, match="replica 1 of 'pair' is in cell spark://a:7077 already"):
+        with pytest.raises(CoordinationError, match="replica 1 of 'pair' is in cell spark://a:7077 already"):
             Replica(own, "2", place, RunSettings(), "spark://a:7077").start()
         assert roster.members() == {"1": sibling}
 

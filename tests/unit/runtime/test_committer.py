@@ -252,6 +252,24 @@ def test_at_most_once_no_sibling_tries_what_one_has_died_over(
     assert killed.state.committed().lost_epochs == 1
 
 
+def test_at_most_once_a_coordinator_that_is_away_for_a_moment_is_waited_for(
+    siblings: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = replace(siblings[0], delivery=Delivery.AT_MOST_ONCE)
+    real, asked = EpochLog.begins, []
+
+    def begins(log: EpochLog, epoch: int, who: str) -> bool:
+        asked.append(epoch)
+        if len(asked) < 3:
+            raise CoordinationError("nobody answers")
+        return real(log, epoch, who)
+
+    monkeypatch.setattr(EpochLog, "begins", begins)
+    machine.live()
+    assert machine.rows("careless") == ALL_ROWS
+    assert machine.state.committed().lost_epochs == 0
+
+
 def test_at_most_once_two_that_deliver_at_the_same_moment_deliver_once(
     siblings: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
