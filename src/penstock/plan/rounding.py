@@ -16,8 +16,8 @@ _ADDING = frozenset({"sum", "avg", "stddev"})
 def may_be_rounded(step: Step, column: str, given: frozenset[str]) -> bool:
     """Whether that column, of what a step gives, may differ so; `given` are those columns of what it reads that may.
 
-    The caller asks only about columns with fractions in them. Custom code is thought to give the same for the same
-    tuples, to the last digit, and that is what its digest is for; of tuples that differ it gives others.
+    The caller asks only about columns with fractions in them, and about texts. Custom code is thought to give the same
+    for the same tuples, to the last digit, and that is what its digest is for; of tuples that differ it gives others.
     """
     match step:
         case Apply(operator=Window() as window) if window.code is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StringType, StructType
 
 from penstock.spark.numbering import HIDDEN
 
@@ -49,6 +49,11 @@ def written_digest(row: Mapping[str, Any]) -> str:
     return " ".join([f"{row['rows']}:{row['sum']:x}", *(f"{row[f'weighed {n}']}/{row[f'size {n}']}" for n in sums)])
 
 
+def can_be_rounded(kind: DataType) -> bool:
+    """Whether a value may tell the last digits of a sum: a fraction, or a text that one was written into."""
+    return has_fractions(kind) or isinstance(kind, StringType)
+
+
 def has_fractions(kind: DataType) -> bool:
     return _holds(kind, DoubleType | FloatType)
 
@@ -68,6 +73,9 @@ def _holds(kind: DataType, what: Any) -> bool:
 
 def _exact(value: Column, kind: DataType, rounded: bool) -> Column:
     """What of a value is hashed. Maps cannot be: their entries are, in any order."""
+    if rounded and isinstance(kind, StringType):
+        # Nobody knows which of its digits are those of a sum.
+        return value.isNull()
     if not (_holds(kind, MapType) or (rounded and has_fractions(kind))):
         return value
     match kind:

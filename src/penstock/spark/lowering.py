@@ -20,7 +20,7 @@ from penstock.spark.arrow_stage import Stage, is_narrow, map_batches
 from penstock.spark.carried_time import CarriedTime
 from penstock.spark.count_windows import lower_count_window
 from penstock.spark.custom import INSTANCE, PORT, CustomStage
-from penstock.spark.digests import has_fractions, with_digest
+from penstock.spark.digests import can_be_rounded, with_digest
 from penstock.spark.emitted import port_column
 from penstock.spark.enrichments import lower_enrich
 from penstock.spark.epoch_source import FORMAT, SEQUENCE, ReadSettings
@@ -253,7 +253,7 @@ def _rounded(step: Step, frame: DataFrame, lowering: Lowering) -> frozenset[str]
     return frozenset(
         item.name
         for item in frame.schema.fields
-        if item.name not in HIDDEN and has_fractions(item.dataType) and may_be_rounded(step, item.name, given)
+        if item.name not in HIDDEN and can_be_rounded(item.dataType) and may_be_rounded(step, item.name, given)
     )
 
 
