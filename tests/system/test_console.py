@@ -81,7 +81,9 @@ def test_topologies_outlive_the_console_which_finds_them_again(tmp_path: Path) -
 def followed(at: Console, topology: str, shown: Path) -> Iterator[Path]:
     """While somebody follows its log, until Ctrl-C; the file has what is shown."""
     with shown.open("wb") as out:
-        process = subprocess.Popen([PENSTOCK, "logs", topology, "-f", "--at", at.url], stdout=out)
+        # Tests that run in the background of a script ignore Ctrl-C, and so would what they start.
+        process = subprocess.Popen([PENSTOCK, "logs", topology, "-f", "--at", at.url], stdout=out,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # fmt: skip
     try:
         yield shown
         process.send_signal(signal.SIGINT)
