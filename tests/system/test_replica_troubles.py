@@ -193,7 +193,7 @@ def test_code_that_is_not_deterministic_is_told_until_it_is_corrected_while_resu
         reached = max(epochs(project))
         run.until(lambda: max(epochs(project)) >= reached + 6)
         (project.folder / "own.py").write_text(CODE)
-        restarted = project.run(command="restart", patience=2 * PATIENCE_SECONDS)
+        restarted = project.run(".", command="restart", patience=2 * PATIENCE_SECONDS)
         assert restarted.returncode == 0, restarted.stderr
         reached = min(epochs(project))
         run.until(lambda: min(epochs(project)) >= reached + 6)
