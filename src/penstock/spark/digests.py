@@ -31,7 +31,7 @@ def with_digest(frame: DataFrame, step: str, rounded: Collection[str]) -> DataFr
 def digest_columns(frame: DataFrame, rounded: Collection[str]) -> list[Column]:
     """What is computed of all rows: how many there are, the sum of their hashes, and two sums of each in `rounded`."""
     fields = [field for field in frame.schema.fields if field.name not in HIDDEN]
-    parts = [_exact(F.col(f"`{field.name}`"), field.dataType, field.name in rounded) for field in fields]
+    parts = [_hashed(F.col(f"`{field.name}`"), field.dataType, field.name in rounded) for field in fields]
     hashed: Column = F.xxhash64(*parts) if parts else F.lit(0).cast("bigint")
     # A value that has moved to another row is another weight.
     weight = hashed.bitwiseAND(F.lit(_WEIGHTS)) / F.lit(float(_WEIGHTS)) + F.lit(0.5)
@@ -71,11 +71,13 @@ def _holds(kind: DataType, what: Any) -> bool:
             return isinstance(kind, what)
 
 
+def _hashed(value: Column, kind: DataType, rounded: bool) -> Column:
+    # Of a text nobody knows which of its digits are those of a sum.
+    return value.isNull() if rounded and isinstance(kind, StringType) else _exact(value, kind, rounded)
+
+
 def _exact(value: Column, kind: DataType, rounded: bool) -> Column:
     """What of a value is hashed. Maps cannot be: their entries are, in any order."""
-    if rounded and isinstance(kind, StringType):
-        # Nobody knows which of its digits are those of a sum.
-        return value.isNull()
     if not (_holds(kind, MapType) or (rounded and has_fractions(kind))):
         return value
     match kind:
