@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from penstock.console.home import ConsoleHome
 from penstock.errors import ConsoleError
 
 from ..servers.zookeeper import ZookeeperServer
@@ -60,7 +61,7 @@ def test_code_that_one_master_took_runs_on_a_machine_that_comes_after_its_loss(
         shutil.rmtree(first.home)
         node.start()
         wait_until(lambda: how(second) == "ended", PATIENCE_SECONDS, alive=node.is_alive)
-        rows = (tmp_path / "n1/nodes/n1/bounded/work/out/ids.jsonl").read_text().splitlines()
+        rows = (ConsoleHome(tmp_path / "n1").topology("bounded", "n1").work / "out/ids.jsonl").read_text().splitlines()
         assert sorted(json.loads(row)["id"] for row in rows) == list(range(100))
         stopped = run_penstock("stop", "bounded", "--at", second.url, *believes)
         assert stopped.returncode == 0, stopped.stderr

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -57,12 +57,18 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[Disk]:
     try:
         yield Disk(folder)
         (folder / _BALLAST).unlink(missing_ok=True)
-        shutil.copytree(folder, copy, symlinks=True)
+        shutil.copytree(folder, copy, symlinks=True, copy_function=_copy_if_there)
     finally:
         # Lazily: a process that was just killed may still have a file open.
         _run("umount", "--lazy", str(folder))
     folder.rmdir()
     copy.rename(folder)
+
+
+def _copy_if_there(source: str, target: str) -> None:
+    """What a process removes as it ends, as SQLite does, is missed by nobody."""
+    with suppress(FileNotFoundError):
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _run(*command: str) -> str:

@@ -8,6 +8,7 @@ import os
 import threading
 import time
 import uuid
+from collections import deque
 from enum import StrEnum
 from io import FileIO
 from pathlib import Path
@@ -16,6 +17,8 @@ from typing import Any
 from penstock.console.private_files import private
 from penstock.console.tokens import Person
 
+_MINUTE = 60.0
+_REFUSALS_A_MINUTE = 60
 _LONGEST = 10_000_000
 _MOST_WORDS = 300
 
@@ -36,6 +39,19 @@ class Audit:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
+        self._refusals: deque[float] = deque()
+        """When somebody was refused in the last minute."""
+
+    def refused(self, who: Person, address: str, what: str, topology: str | None, said: str) -> None:
+        """Somebody wanted to command who may only look; not so often that no other line is left."""
+        now = time.monotonic()
+        with self._lock:
+            while self._refusals and now - self._refusals[0] > _MINUTE:
+                self._refusals.popleft()
+            if len(self._refusals) >= _REFUSALS_A_MINUTE:
+                return
+            self._refusals.append(now)
+        self.note(who, address, what, topology, outcome=Outcome.REFUSED, said=said)
 
     def note(self, who: Person, address: str, what: str, topology: str | None, **details: Any) -> str:
         """Write a line; what went wrong, or nothing."""

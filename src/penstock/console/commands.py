@@ -145,3 +145,12 @@ def words_for(command: Command) -> Sequence[str] | None:
 def needs_it_stopped(command: Command) -> bool:
     """Whether it can only be done while the topology does not run: it is stopped for it, and started again."""
     return command.verb is Verb.RESTORE or command.action is LetterAction.REPLAY
+
+
+def told(command: Command) -> str:
+    """A command in words."""
+    parts = [f"replica {command.replica}" if command.replica else "",
+             f"operator {command.operator}" if command.operator else "",
+             command.interval or "", f"{command.instances} instances" if command.instances else "",
+             command.name or "", command.action or ""]  # fmt: skip
+    return " ".join([command.verb, *(part for part in parts if part)])

@@ -7,7 +7,6 @@ import tempfile
 import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
@@ -17,7 +16,7 @@ from typing import Any
 from penstock.console.audit import Audit, Given, Outcome
 from penstock.console.bundle import contents, digest_of, unpack
 from penstock.console.calling import secrets_of
-from penstock.console.commands import EVERYWHERE, Command, Verb, needs_it_stopped, new_goal, words_for
+from penstock.console.commands import EVERYWHERE, Command, Verb, needs_it_stopped, new_goal, told, words_for
 from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.events import Event
 from penstock.console.home import ConsoleHome
@@ -27,7 +26,9 @@ from penstock.console.load import load_of
 from penstock.console.masking import masked
 from penstock.console.master import Master
 from penstock.console.node_commands import LOG
-from penstock.console.nodes import RESULTS_KEPT_SECONDS, Nodes, Result, Task
+from penstock.console.nodes import Nodes, Result, Task
+from penstock.console.once_per_key import OncePerKey
+from penstock.console.summary import is_running, summary
 from penstock.console.tending import How
 from penstock.console.tokens import Person
 from penstock.console.topology_log import shown_log
@@ -37,11 +38,7 @@ from penstock.errors import CommandRefused, ConsoleError, CoordinationError
 from penstock.topology.environment import variables_in
 
 _GRAPHS = "console/graphs/"
-_COMMANDS = "console/commands/"
 _ANSWER_SECONDS = 30.0
-_MINUTE = 60.0
-_REFUSALS_A_MINUTE = 60
-"""So many are written down."""
 _COPY_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
 _PENDING = "it is being done; look at its events"
@@ -73,10 +70,7 @@ class Service:
         self._audit = Audit(home.audit)
         self._keepers = Keepers(coordinator)
         self._lock = threading.Lock()
-        self._commands: dict[str, float] = {}
-        """Since when the commands are known here that had a key."""
-        self._refusals: deque[float] = deque()
-        """When somebody was refused in the last minute."""
+        self._commands = OncePerKey(coordinator)
         self._graphs: dict[str, dict[str, Any] | None] = {}
         """As they were last read."""
         self._asking: set[tuple[str, ...]] = set()
@@ -106,7 +100,7 @@ class Service:
             ],
             "epochs": list(watched.timeline.epochs),
             "rates": dict(watched.rates),
-            "load": asdict(load_of(graph, list(watched.points) if _is_running(watched) else [])),
+            "load": asdict(load_of(graph, list(watched.points) if is_running(watched) else [])),
             "events": [vars(event) for event in self.master.watching.events(name, 50)],
         }  # fmt: skip
 
@@ -274,7 +268,7 @@ class Service:
         details = {"file": file, "digest": digest, "sets": [item.partition("=")[0] for item in sets],
                    "replace": replace_it, "fresh": fresh, "spread": spread}  # fmt: skip
         # What it is called stands in the file, which nobody has looked into yet.
-        return self._once(key, "submit", None, details, who, address, lambda: _said_without(secrets, do), secrets)
+        return self._once(key, Given(self._audit, who, address, "submit", None), details, do, secrets)
 
     def _is_copied(self, digest: str) -> bool:
         """Whether another master has a bundle, where there are others: they are waited for, for a while."""
@@ -306,7 +300,8 @@ class Service:
                 raise CommandRefused(f"{refused}\nit is to end all the same, and is not started before `penstock start "
                                      f"{name}`", refused.missing) from None  # fmt: skip
 
-        return self._once(key, command.verb, name, command.model_dump(exclude_none=True), who, address, do)
+        given = Given(self._audit, who, address, command.verb, name)
+        return self._once(key, given, command.model_dump(exclude_none=True), do)
 
     def _carried_out(self, wanted: Wanted, command: Command) -> dict[str, Any]:
         """What is to be done for a command, beside what is wanted from now on."""
@@ -364,7 +359,7 @@ class Service:
             self._coordinator.delete(_GRAPHS + name)
             return {"done": True, "said": f"'{name}' was removed; its files are where they were"}
 
-        return self._once(key, "remove", name, {}, who, address, do)
+        return self._once(key, Given(self._audit, who, address, "remove", name), {}, do)
 
     def _restart_alone(self, name: str) -> dict[str, Any]:
         """One replica: it ends after its epoch, and goes on from there."""
@@ -463,59 +458,13 @@ class Service:
         return result
 
     def refuse(self, who: Person, address: str, what: str, topology: str | None, said: str) -> None:
-        """Write down that somebody wanted to command who may only look; not so often that nothing else is left."""
-        with self._lock:
-            now = time.monotonic()
-            while self._refusals and now - self._refusals[0] > _MINUTE:
-                self._refusals.popleft()
-            if len(self._refusals) >= _REFUSALS_A_MINUTE:
-                return
-            self._refusals.append(now)
-        self._audit.note(who, address, what, topology, outcome=Outcome.REFUSED, said=said)
+        """Write down that somebody wanted to command who may only look."""
+        self._audit.refused(who, address, what, topology, said)
 
-    def _once(self, key: str | None, what: str, name: str | None, details: dict[str, Any], who: Person, address: str,
-              do: Callable[[], dict[str, Any]], sets: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
-        """Carry a command out once: the same `key` again gives the first one's answer.
-
-        What came of it is written down without the values of `sets`."""
+    def _once(self, key: str | None, given: Given, details: dict[str, Any], do: Callable[[], dict[str, Any]],
+              secrets: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
         self._require_leading()
-        mine, now = uuid.uuid4().hex, time.time()
-        if key is not None:
-            self._forget_old_commands()
-            text = self._coordinator.create_if_absent(_COMMANDS + key, json.dumps({"by": mine, "time": now}))
-            held = json.loads(text)
-            if held["by"] != mine:
-                return _answered_before(held)
-        given = Given(self._audit, who, address, what, name)
-        given.begun(**details)
-        try:
-            answer = do()
-        except ConsoleError as refused:
-            given.ended(Outcome.REFUSED, masked(str(refused), sets))
-            if key is not None:
-                missing = isinstance(refused, CommandRefused) and refused.missing
-                self._coordinator.put(_COMMANDS + key, json.dumps({"by": mine, "time": now,
-                                                                   "refused": str(refused), "missing": missing}))
-            raise
-        except Exception as error:
-            given.ended(Outcome.FAILED, masked(f"{type(error).__name__}: {error}", sets))
-            raise
-        given.ended(Outcome.DONE if answer.get("done", True) else Outcome.PENDING, answer["said"],
-                    answer.get("topology"))  # fmt: skip
-        if given.unwritten:
-            answer["warning"] = "; ".join(filter(None, (answer.get("warning"), given.unwritten)))
-        if key is not None:
-            self._coordinator.put(_COMMANDS + key, json.dumps({"by": mine, "time": now, "answer": answer}))
-        return answer
-
-    def _forget_old_commands(self) -> None:
-        """Those that this master has known for long: the clock of the one that wrote them may be hours off."""
-        now, entries = time.monotonic(), self._coordinator.list(_COMMANDS)
-        with self._lock:
-            self._commands = {entry: self._commands.get(entry, now) for entry in entries}
-            old = [entry for entry, since in self._commands.items() if since < now - RESULTS_KEPT_SECONDS]
-        for entry in old:
-            self._coordinator.delete(entry)
+        return self._commands.carry_out(key, given, details, do, secrets)
 
     def _require_leading(self) -> None:
         if self.master.leading:
@@ -535,66 +484,3 @@ def _away(wanted: Wanted, home: str) -> CommandRefused:
 def _without_values(graph: Mapping[str, Any], secrets: Sequence[str]) -> dict[str, Any]:
     """A graph for everybody who may look: what stands in it about its nodes may be what was set."""
     return {**graph, "nodes": [{**node, "brief": masked(node["brief"], secrets)} for node in graph["nodes"]]}
-
-
-def _said_without(secrets: Sequence[str], do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Have a refusal not tell what was set: it is kept for a while, for whoever asks again."""
-    try:
-        return do()
-    except CommandRefused as refused:
-        raise CommandRefused(masked(str(refused), secrets), refused.missing) from None
-
-
-def _answered_before(held: dict[str, Any]) -> dict[str, Any]:
-    """What was answered when the same command was given first."""
-    if "refused" in held:
-        raise CommandRefused(held["refused"], held["missing"])
-    unknown = {"done": False, "said": "it was given before, and its outcome is not known: look at its events"}
-    answer: dict[str, Any] = held.get("answer", unknown)
-    return answer
-
-
-def _is_running(watched: Watched) -> bool:
-    return watched.seen is not None and watched.seen["how"] == How.RUNNING and not watched.away
-
-
-def summary(watched: Watched) -> dict[str, Any]:
-    """One topology in few words."""
-    wanted, seen = watched.wanted, watched.seen or {}
-    progress = seen.get("progress") or {}
-    how = seen.get("how", "starting" if wanted.nodes else "waiting for a node")
-    return {
-        "name": wanted.name,
-        "how": "away" if watched.away else how,
-        "why": f"the node {', '.join(sorted(set(wanted.nodes.values())))} says nothing" if watched.away
-               else seen.get("why", ""),
-        "goal": wanted.goal,
-        "version": wanted.digest[:12],
-        "epoch": seen.get("epoch", 0),
-        "counted": progress.get("epoch", 0),
-        "safety": seen.get("safety", ""),
-        "divergence": seen.get("divergence", ""),
-        "replicas": seen.get("replicas", []),
-        "wanted_replicas": wanted.replicas,
-        "lag": progress.get("lag", 0),
-        "latency_ms": progress.get("epoch_ms", 0.0),
-        "delivered": progress.get("delivered", {}),
-        "tuples": progress.get("tuples", {}),
-        "failed": progress.get("failed", {}),
-        "malformed": progress.get("malformed", {}),
-        "late": progress.get("late", 0),
-        "waiting": progress.get("waiting"),
-        "nodes": sorted(set(wanted.nodes.values())),
-        "chaos": wanted.chaos,
-        "busy": bool(seen.get("busy")),
-        "at": seen.get("at"),
-    }  # fmt: skip
-
-
-def told(command: Command) -> str:
-    """A command in words."""
-    parts = [f"replica {command.replica}" if command.replica else "",
-             f"operator {command.operator}" if command.operator else "",
-             command.interval or "", f"{command.instances} instances" if command.instances else "",
-             command.name or "", command.action or ""]  # fmt: skip
-    return " ".join([command.verb, *(part for part in parts if part)])

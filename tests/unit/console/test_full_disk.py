@@ -42,8 +42,7 @@ sinks:
 @contextmanager
 def home_on_a_small_disk(tmp_path: Path) -> Iterator[tuple[ConsoleHome, Disk]]:
     with small_disk(tmp_path / "disk", 1) as disk:
-        if disk.refused:
-            pytest.skip(disk.refused)
+        assert not disk.refused, disk.refused
         yield ConsoleHome(disk.folder / "home"), disk
 
 

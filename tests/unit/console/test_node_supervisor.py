@@ -25,7 +25,7 @@ from penstock.console.node_commands import NodeCommands
 from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.nodes import Node, Nodes, Task
 from penstock.console.private_files import private
-from penstock.console.service import summary
+from penstock.console.summary import summary
 from penstock.console.tended import Tended
 from penstock.console.tending import There
 from penstock.console.tokens import Person, Role

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from penstock.console import service
+from penstock.console import once_per_key
 from penstock.console.desired import Desired, Goal
 from penstock.coordination.memory import MemoryStore
 
@@ -109,7 +109,7 @@ def test_a_second_master_whose_clock_is_hours_ahead_knows_what_was_done(
     one, two = masters
     answer = give(one, "k1", "stop")
     take_over(one, two)
-    monkeypatch.setattr(service, "time", clocks(wall=10_000.0))
+    monkeypatch.setattr(once_per_key, "time", clocks(wall=10_000.0))
     before = wanted(two)
     assert give(two, "k1", "stop") == answer
     assert wanted(two) == before
@@ -121,7 +121,7 @@ def test_answers_are_forgotten_after_an_hour(
     one, _ = masters
     give(one, "k1", "stop")
     give(one, "k2", "stop")
-    monkeypatch.setattr(service, "time", clocks(monotonic=3601.0))
+    monkeypatch.setattr(once_per_key, "time", clocks(monotonic=3601.0))
     give(one, "k3", "stop")
     kept = {key.rpartition("/")[2] for key in one.coordinator.list("console/commands/")}
     assert kept == {"k2", "k3"}

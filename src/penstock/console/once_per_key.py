@@ -1,0 +1,81 @@
+"""A command is carried out once: whoever gives it again, with the same key, gets the first one's answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.console.audit import Given, Outcome
+from penstock.console.masking import masked
+from penstock.console.nodes import RESULTS_KEPT_SECONDS
+from penstock.coordination.base import Coordinator
+from penstock.errors import CommandRefused, ConsoleError
+
+_COMMANDS = "console/commands/"
+
+
+class OncePerKey:
+    """The commands of a console that had a key, for all its masters."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+        self._lock = threading.Lock()
+        self._known: dict[str, float] = {}
+        """Since when they are known here."""
+
+    def carry_out(self, key: str | None, given: Given, details: dict[str, Any], do: Callable[[], dict[str, Any]],
+                  secrets: Sequence[str]) -> dict[str, Any]:  # fmt: skip
+        """Do it, and write down what came of it; what is said is without `secrets`, for it is kept for a while."""
+        mine, now = uuid.uuid4().hex, time.time()
+        if key is not None:
+            self._forget_old()
+            text = self._coordinator.create_if_absent(_COMMANDS + key, json.dumps({"by": mine, "time": now}))
+            held = json.loads(text)
+            if held["by"] != mine:
+                return _answered_before(held)
+
+        def keep(**outcome: Any) -> None:
+            if key is not None:
+                self._coordinator.put(_COMMANDS + key, json.dumps({"by": mine, "time": now, **outcome}))
+
+        given.begun(**details)
+        try:
+            answer = do()
+        except ConsoleError as refused:
+            said, missing = masked(str(refused), secrets), isinstance(refused, CommandRefused) and refused.missing
+            given.ended(Outcome.REFUSED, said)
+            keep(refused=said, missing=missing)
+            if isinstance(refused, CommandRefused):
+                raise CommandRefused(said, missing) from None
+            raise
+        except Exception as error:
+            given.ended(Outcome.FAILED, masked(f"{type(error).__name__}: {error}", secrets))
+            raise
+        given.ended(Outcome.DONE if answer.get("done", True) else Outcome.PENDING, answer["said"],
+                    answer.get("topology"))  # fmt: skip
+        if given.unwritten:
+            answer["warning"] = "; ".join(filter(None, (answer.get("warning"), given.unwritten)))
+        keep(answer=answer)
+        return answer
+
+    def _forget_old(self) -> None:
+        """Those that this master has known for long: the clock of the one that wrote them may be hours off."""
+        now, entries = time.monotonic(), self._coordinator.list(_COMMANDS)
+        with self._lock:
+            self._known = {entry: self._known.get(entry, now) for entry in entries}
+            old = [entry for entry, since in self._known.items() if since < now - RESULTS_KEPT_SECONDS]
+        for entry in old:
+            self._coordinator.delete(entry)
+
+
+def _answered_before(held: dict[str, Any]) -> dict[str, Any]:
+    """What was answered when the same command was given first."""
+    if "refused" in held:
+        raise CommandRefused(held["refused"], held["missing"])
+    unknown = {"done": False, "said": "it was given before, and its outcome is not known: look at its events"}
+    answer: dict[str, Any] = held.get("answer", unknown)
+    return answer
