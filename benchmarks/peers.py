@@ -62,6 +62,13 @@ def tables(turns: Turns) -> str:
     return "\n\n".join([*ratios, *recovered])
 
 
+def said_of(turns: Turns) -> str:
+    """Of how many runs the figures are medians; a job that was stopped on the way has fewer than the others."""
+    by_job = [by_name.values() for by_name in turns.runs.values()] + [turns.recovered.values()]
+    numbers = sorted({len(runs) for by_name in by_job for runs in by_name})
+    return f"Medians of {' or '.join(map(str, numbers))}."
+
+
 def figures(turns: Turns, plan: Plan) -> dict[str, Any]:
     """Everything that was measured, for machines to read."""
     return {
@@ -136,7 +143,7 @@ def write_down(turns: Turns, plan: Plan, options: argparse.Namespace) -> None:
         options.json.write_text(json.dumps(figures(turns, plan), indent=2) + "\n")
     shown = tables(turns)
     if options.markdown is not None and shown:
-        write_section(options.markdown, SECTION, f"{shown}\n\nMedians of {plan.repeat}.\n")
+        write_section(options.markdown, SECTION, f"{shown}\n\n{said_of(turns)}\n")
 
 
 if __name__ == "__main__":

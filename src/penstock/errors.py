@@ -7,6 +7,7 @@
     ├── OperatorError             the user's own code raised, hung, or returned the wrong shape
     ├── DeliveryError             an epoch could not be delivered as promised
     ├── CoordinationError         the coordinator is missing, lost, or held by another
+    ├── EpochForgotten            an epoch that is to be done is too old for the log
     ├── ConsoleError              the console cannot do what it was asked
     │   ├── BundleError           the files of a topology cannot be sent or taken
     │   └── CommandRefused        a command that makes no sense as things are
@@ -46,6 +47,10 @@ class DeliveryError(PenstockError):
 
 class CoordinationError(PenstockError):
     """The coordinator is missing, lost, or held by another run."""
+
+
+class EpochForgotten(PenstockError):
+    """An epoch that is to be done was agreed so long ago that the log does not have it any more."""
 
 
 class ConsoleError(PenstockError):

@@ -22,7 +22,7 @@ from .browsing import opened
 from .made_up_node import MadeUpNode, made_up_node
 from .penstock_command import PATIENCE_SECONDS, PENSTOCK
 from .readings import Output, Project, undisturbed_output
-from .running_console import Console
+from .running_console import Console, master_alone
 
 Penstock = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -95,10 +95,8 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def alone(tmp_path: Path) -> Iterator[Console]:
-    """A master without a node."""
-    master = Console(tmp_path / "home", command="master").start()
-    yield master
-    master.stop()
+    with master_alone(tmp_path) as master:
+        yield master
 
 
 @pytest.fixture

@@ -108,6 +108,16 @@ class Console(_Process):
 
 
 @contextmanager
+def master_alone(folder: Path) -> Iterator[Console]:
+    """A master without a node."""
+    master = Console(folder / "home", command="master").start()
+    try:
+        yield master
+    finally:
+        master.stop()
+
+
+@contextmanager
 def console(folder: Path) -> Iterator[Console]:
     """A console with a node; at the end nothing of it is left."""
     made = Console(folder / "home", "--name", NODE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,9 +15,9 @@ from penstock.coordination.memory import MemoryCoordinator
 
 from ..unit.console.running_console import running_console
 from ..waiting import wait_until
-from .browsing import assert_fits, submit_word_count
-from .made_up_node import MadeUpNode, progress, replica
-from .running_console import Console
+from .browsing import assert_fits, opened, submit_word_count
+from .made_up_node import MadeUpNode, made_up_node, progress, replica
+from .running_console import Console, master_alone
 
 pytestmark = pytest.mark.by_itself
 
@@ -31,12 +31,28 @@ ASKS, AT_ONCE = True, False
 
 @pytest.fixture
 def word_count(alone: Console, node: MadeUpNode, page: Page) -> Page:
+    show_word_count(alone, node, page)
+    return page
+
+
+@pytest.fixture(scope="module")
+def pressed(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, MadeUpNode]]:
+    """The same for all buttons that change nothing but what the node is told to do."""
+    with (
+        master_alone(tmp_path_factory.mktemp("pressed")) as alone,
+        made_up_node(alone.home) as node,
+        opened(browser) as page,
+    ):
+        show_word_count(alone, node, page)
+        yield page, node
+
+
+def show_word_count(alone: Console, node: MadeUpNode, page: Page) -> None:
     """The page of a topology with two replicas, of which one is frozen."""
     submit_word_count(alone, "replicas=2", "chaos=allowed")
     node.tell("word-count", 9, replicas=[replica("1"), replica("2", "frozen")])
     page.goto(f"{alone.url}/#/topology/word-count")
     expect(page.locator("tr[data-replica]")).to_have_count(2)
-    return page
 
 
 def press(page: Page, mark: str, fields: Mapping[str, str | bool] | None = None, asks: bool = ASKS) -> None:
@@ -60,7 +76,6 @@ def press(page: Page, mark: str, fields: Mapping[str, str | bool] | None = None,
     ("mark", "asks", "fields", "done"),
     [
         ("restart", ASKS, {}, ("restart", [])),
-        ("kill", ASKS, {}, ("kill", [])),
         ("freeze", ASKS, {}, ("freeze", [])),
         ("unfreeze", AT_ONCE, {}, ("unfreeze", [])),
         ("freeze1", ASKS, {}, ("freeze", ["--replica", "1"])),
@@ -74,20 +89,24 @@ def press(page: Page, mark: str, fields: Mapping[str, str | bool] | None = None,
         ("rescale", ASKS, {"operator": "counts", "instances": "4"}, ("rescale", ["counts=4"])),
         ("checkpoint", ASKS, {"name": "before"}, ("checkpoint", ["--name", "before"])),
         ("checkpoint", ASKS, {}, ("checkpoint", [])),
+        # The last, for it is not wanted to run from then on.
+        ("kill", ASKS, {}, ("kill", [])),
     ],
 )  # fmt: skip
 def test_what_a_button_says_is_done_by_the_node(
-    word_count: Page, node: MadeUpNode, mark: str, asks: bool, fields: Mapping[str, str],
+    pressed: tuple[Page, MadeUpNode], mark: str, asks: bool, fields: Mapping[str, str],
     done: tuple[str, Sequence[str]],
 ) -> None:  # fmt: skip
-    node.says = {done[0]: f"{done[0]}: the node has done it"}
-    press(word_count, mark, fields, asks)
-    answer = word_count.locator(".answer.good")
-    expect(answer).to_contain_text("the node has done it")
-    assert node.commands == [done]
-    expect(word_count.locator(".events")).to_contain_text(f"somebody on this machine: {done[0]}")
+    page, node = pressed
+    before = node.commands
+    node.says = {done[0]: f"{mark}: the node has done it"}
+    press(page, mark, fields, asks)
+    answer = page.locator(".answer.good")
+    expect(answer).to_contain_text(f"{mark}: the node has done it")
+    assert node.commands == [*before, done]
+    expect(page.locator(".events")).to_contain_text(f"somebody on this machine: {done[0]}")
     answer.locator("button").click()
-    expect(word_count.locator(".answer")).to_have_count(0)
+    expect(page.locator(".answer")).to_have_count(0)
 
 
 def test_stop_and_start_change_what_is_wanted_and_no_command_is_without_a_button(

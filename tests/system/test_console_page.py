@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from penstock.console.bundle import pack
 from penstock.console.home import ConsoleHome
@@ -243,6 +243,102 @@ def test_a_checkpoint_is_chosen_among_those_there_are(alone: Console, node: Made
 
     wait_until(restored)
     assert restored() == [["old", "--replace"]]
+
+
+def test_the_page_of_a_standby_that_takes_over_shows_the_same_topology(
+    alone: Console, node: MadeUpNode, page: Page
+) -> None:
+    submit_word_count(alone, "replicas=2")
+    node.tell("word-count", 9, replicas=[replica("1"), replica("2")], safety="2/2 safe")
+    standby = Console(alone.home, command="master").start()
+    try:
+        page.goto(f"{standby.url}/#/topology/word-count")
+        expect(page.locator("#master")).to_have_text(f"standby of {alone.url}")
+        alone.kill()
+        expect(page.locator("#master")).to_have_text("1 node", timeout=LONG)
+        node.tell("word-count", 10, replicas=[replica("1"), replica("2", "frozen")], safety="1/2 safe")
+        expect(page.locator("#safety")).to_have_text("1/2 safe", timeout=LONG)
+        expect(page.locator("h1")).to_have_text("word-count")
+        expect(page.locator("svg.graph [data-node]")).to_have_count(6)
+        expect(page.locator("#banner")).to_be_hidden()
+    finally:
+        standby.stop()
+
+
+def test_what_can_be_no_name_is_said_not_to_be_there(alone: Console, page: Page) -> None:
+    for name in ("%E0", "a%20b"):
+        page.goto(f"{alone.url}/#/topology/{name}")
+        expect(page.locator("main")).to_contain_text(f"there is no topology '{name}'")
+    page.locator("main a").click()
+    expect(page.locator("main")).to_contain_text("penstock submit topology.yaml")
+
+
+def test_selected_text_stays_until_it_is_copied_and_the_way_back_keeps_the_focus(
+    alone: Console, node: MadeUpNode, page: Page
+) -> None:
+    submit_word_count(alone)
+    node.tell("word-count", 9)
+    page.goto(f"{alone.url}/#/topology/word-count")
+    epochs = page.locator(".facts").first
+    back = page.locator('a[aria-label="All topologies"]')
+    expect(epochs).to_contain_text("9delivered epochs")
+    back.focus()
+    node.tell("word-count", 10)
+    expect(epochs).to_contain_text("10delivered epochs")
+    expect(back).to_be_focused()
+    page.locator("h1").dblclick()
+    assert (chosen := page.evaluate("String(getSelection())").strip())
+    node.tell("word-count", 11)
+    expect(page.locator("#link")).to_have_text("held while text is selected")
+    expect(epochs).to_contain_text("10delivered epochs")
+    assert page.evaluate("String(getSelection())").strip() == chosen
+    page.evaluate("getSelection().removeAllRanges()")
+    expect(epochs).to_contain_text("11delivered epochs")
+    expect(page.locator("#link")).to_have_text("live")
+    # Who presses a button sees what comes of it.
+    page.locator("h1").dblclick()
+    node.tell("word-count", 12)
+    expect(page.locator("#link")).to_have_text("held while text is selected")
+    page.locator("#log button", has_text="follow").focus()
+    page.keyboard.press("Enter")
+    expect(epochs).to_contain_text("12delivered epochs")
+
+
+def test_a_command_whose_answer_was_lost_is_given_again_and_done_once(
+    alone: Console, node: MadeUpNode, page: Page
+) -> None:
+    submit_word_count(alone)
+    node.tell("word-count", 9)
+    node.says["checkpoint"] = "taken"
+    keys: list[str] = []
+
+    def lose_first(route: Route) -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        if len(keys) > 1:
+            route.continue_()
+        else:
+            # The console has done it; its answer does not come.
+            route.fetch()
+            route.abort()
+
+    page.route("**/commands", lose_first)
+    page.goto(f"{alone.url}/#/topology/word-count")
+    for name in ("one", "two"):
+        page.locator('button[data-verb="checkpoint"]').click()
+        page.locator("#ask input[name=name]").fill(name)
+        page.locator("#ask button[value=yes]").click()
+        expect(page.locator("#answers .answer.good").first).to_contain_text("Checkpoint word-count: taken")
+        page.locator("#answers .answer button").click()
+    assert [words for _, words in node.commands] == [["--name", "one"], ["--name", "two"]]
+    assert len(keys) == 3 and keys[0] == keys[1] != keys[2]
+    # Nobody answers any more.
+    page.unroute("**/commands")
+    page.route("**/commands", lambda route: route.abort())
+    page.locator('button[data-verb="kill"]').click()
+    page.locator("#ask button[value=yes]").click()
+    expect(page.locator("#answers .answer.bad")).to_contain_text("it may have been done; look at the events")
+    expect(page.locator("#refused")).to_contain_text("Kill word-count: its answer was lost")
+    expect(page.locator("#refused h2")).to_have_text("It may have been done")
 
 
 def test_a_command_that_could_not_be_written_down_is_told(alone: Console, node: MadeUpNode, page: Page) -> None:

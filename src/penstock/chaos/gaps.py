@@ -42,9 +42,14 @@ class GapReport:
     """Seconds from a blow until all were safe again, at worst."""
 
     @property
+    def goal(self) -> float:
+        """Seconds that a gap around a blow may last: as long as the longest one otherwise, and one interval."""
+        return self.quiet + self.interval
+
+    @property
     def hidden(self) -> bool:
-        """Whether no gap around a blow was longer than the longest one otherwise, and one interval."""
-        return self.struck <= self.quiet + self.interval
+        """Whether no gap around a blow was longer than that."""
+        return self.struck <= self.goal
 
     def __str__(self) -> str:
         goal = f"{self.quiet:.2f} s otherwise and an interval of {self.interval:.2f} s"

@@ -39,6 +39,8 @@ class Settings:
     """Columns that two runs need not agree on, such as a time."""
     rescales: tuple[Rescale, ...] = ()
     """What is rescaled in the disturbed run, in this order."""
+    gap_goal: bool = False
+    """Whether a gap that people notice is a failure, too."""
 
     def ignored_in(self, sink: str) -> tuple[str, ...]:
         """A tuple that is replayed first may be buried in another epoch."""
@@ -92,6 +94,7 @@ def rehearse(
         left_out,
         broken,
         (*subject.notes, *disturbed.notes),
+        settings.gap_goal,
     )
 
 

@@ -32,16 +32,33 @@ class Report:
     breaches: tuple[str, ...]
     """How the promise was broken; none when it was kept."""
     notes: tuple[str, ...] = ()
+    gap_goal: bool = False
+    """Whether a gap that people notice is a failure, too."""
 
     @property
     def kept(self) -> bool:
+        """Whether the promise of `delivery` was."""
         return not self.breaches
+
+    @property
+    def noticed(self) -> bool | None:
+        """Whether a gap around a blow was longer than the goal, which replicas have; None without replicas.
+
+        A promise of its own: nothing is lost, and on a machine with other work a gap may be that work's.
+        """
+        return None if self.disturbed.gaps is None else not self.disturbed.gaps.hidden
+
+    @property
+    def passed(self) -> bool:
+        return self.kept and not (self.gap_goal and self.noticed)
 
     def to_json(self) -> dict[str, Any]:
         """For a report file: plain values, and the conclusion first."""
         fields = {name: value for name, value in self.__dict__.items() if name not in ("reference", "disturbed")}
         return {
+            "passed": self.passed,
             "kept": self.kept,
+            "noticed": self.noticed,
             **fields,
             "verdicts": [asdict(verdict) for verdict in self.verdicts],
             "reference": _outcome_json(self.reference),
@@ -64,7 +81,8 @@ class Report:
             lines += [f"    {example}" for example in verdict.examples]
         lines += [f"broken: {breach}" for breach in self.breaches]
         again = f"the same again: --seed {self.seed}"
-        lines.append(f"{self.delivery} {'kept' if self.kept else 'BROKEN'} under {self._blows()} ({again})")
+        promise = f"{self.delivery} {'kept' if self.kept else 'BROKEN'}{', A GAP WAS NOTICED' if self.noticed else ''}"
+        lines.append(f"{promise} under {self._blows()} ({again})")
         return lines
 
     def _pause(self) -> str:
@@ -102,4 +120,5 @@ def strike_json(strike: Strike) -> dict[str, Any]:
 
 
 def _outcome_json(outcome: Outcome) -> dict[str, Any]:
-    return {**asdict(outcome), "strikes": [strike_json(strike) for strike in outcome.strikes]}
+    gaps = None if outcome.gaps is None else {**asdict(outcome.gaps), "goal": outcome.gaps.goal}
+    return {**asdict(outcome), "strikes": [strike_json(strike) for strike in outcome.strikes], "gaps": gaps}

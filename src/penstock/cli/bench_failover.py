@@ -80,7 +80,7 @@ def failover(
                 pictures = [] if svg is None else [Picture(svg, _TITLE)]
                 write_section(markdown, SECTION, table_of(found).as_markdown(), pictures)
             if as_json:
-                print(json.dumps(asdict(one)), flush=True)
+                print(json.dumps(asdict(whole)), flush=True)
     if not as_json:
         out.print(table_of(found).on_screen())
 

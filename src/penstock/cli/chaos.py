@@ -55,6 +55,12 @@ def chaos(
         typer.Option(min=1, help="How many replicas the disturbed run has, of which one at a time is killed or frozen; "
                      "also their supervisor. By default as the topology says.", show_default=False),
     ] = None,
+    gap_goal: Annotated[
+        bool,
+        typer.Option("--gap-goal", help="With replicas: exit with 1 also when somebody could notice a blow, by a gap "
+                     "between two epochs that is longer than the longest one otherwise and an interval. On a machine "
+                     "with other work that may be its doing."),
+    ] = False,
     ignore: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column that may differ between two runs, such as a time. "
@@ -91,12 +97,14 @@ def chaos(
     epochs for all the kills; `--set epoch.max_tuples=N` decides otherwise.
 
     With `--replicas 2` the disturbed run has replicas, and the next blow falls when all are safe again: then nobody who
-    looks at the output may notice anything, and the longest gap between two epochs is told.
+    looks at the output may notice anything, and the longest gap between two epochs is told. With `--gap-goal`, one that
+    is longer than the goal is a failure like a lost row.
 
     Examples: `penstock chaos --kills 20`, `penstock chaos --set delivery=at-least-once`, `penstock chaos --deep`,
     `penstock chaos --rescale counts=5,3`, `penstock chaos --replicas 2`.
 
-    Exit code 0: the promise was kept. 1: it was broken, or a run hung or failed for good. 2: the topology is wrong.
+    Exit code 0: the promise was kept. 1: it was broken, or a run hung or failed for good; with `--gap-goal` also: a gap
+    was longer than the goal. 2: the topology or an option is wrong.
     """
     topology = load(file, sets, quiet=as_json)
     from penstock.chaos.rehearsal import Settings, rehearse
@@ -111,24 +119,26 @@ def chaos(
     number = replicas or topology.replicas
     if number > 1 and (deep or rescales):
         fail("--deep and --rescale are for one run: add --replicas 1", 2)
+    if number == 1 and gap_goal:
+        fail("--gap-goal is for replicas, one run always pauses after a kill: add --replicas 2", 2)
     subject = prepare(topology, parse_sets(sets), blows, number)
     comparable_sinks(topology, Path(tempfile.gettempdir()))
     chosen = random.randrange(10_000) if seed is None else seed
-    settings = Settings(kills, chosen, deep, tuple(ignore or ()), rescales)
+    settings = Settings(kills, chosen, deep, tuple(ignore or ()), rescales, gap_goal)
     arguments = [str(path), *(part for item in subject.sets for part in ("--set", item))]
     where = ["--master", master] if master else []
     with _stopped_like_ctrl_c(), _scratch(keep) as scratch, _choose_stage(as_json) as stage:
         ways = Ways((*PENSTOCK, "run", *arguments, *where), patience, stage.look, stage.tell,
                     (*PENSTOCK, "rescale", *arguments))
         found = rehearse(subject, settings, ways, scratch.path, stage.begin)
-        scratch.kept |= not found.kept
+        scratch.kept |= not found.passed
         place, trouble = _write_report(found, report, scratch.path)
     _show(found, as_json)
     if trouble:
         fail(f"the report could not be written to {place}: {trouble}", 1)
     if report is not None or scratch.kept:
         err.print(Text(f"report: {place}", style="dim"), soft_wrap=True)
-    if not found.kept:
+    if not found.passed:
         sys.exit(1)
 
 
@@ -201,7 +211,8 @@ def _show(found: Report, as_json: bool) -> None:
     *lines, conclusion = found.lines()
     for line in lines:
         out.print(Text(line, style="red" if line.startswith("broken") else ""), soft_wrap=True)
-    out.print(Text(conclusion, style="bold green" if found.kept else "bold red"), soft_wrap=True)
+    style = "bold red" if not found.passed else "bold yellow" if found.noticed else "bold green"
+    out.print(Text(conclusion, style=style), soft_wrap=True)
 
 
 def _table(strikes: Sequence[Strike]) -> Table:

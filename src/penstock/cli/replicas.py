@@ -14,7 +14,7 @@ from penstock.cli.scripted import scripted
 from penstock.cli.stopping import stopping_on_signals
 from penstock.connectors.shown_rows import ShownRows
 from penstock.control.priority import LAST, lower_session
-from penstock.control.replica_process import end_with_owner
+from penstock.control.replica_process import end_with_owner, rise_without_supervisor
 from penstock.control.share import Share
 from penstock.control.supervisor import Supervisor
 from penstock.plan.graph import build_plan
@@ -102,6 +102,7 @@ def run_one_replica(
     """Run one replica until the input ends, or until it is stopped."""
     end_with_owner()
     home = StateFolder.of(topology, settings.state)
+    rise_without_supervisor(home)
     elsewhere = () if share is None else share.elsewhere(topology.name, home)
     replica = Replica(topology, name, ReplicaPlace(home, elsewhere), settings, cell)
     with choose_display(topology, functools.partial(tally, replica.run.plan), as_json, name) as display:

@@ -20,7 +20,9 @@ def submit(
         bool, typer.Option("--replace", help="Put it in the place of the version that is there; with replicas, one "
                            "after the other.")
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="With --replace: begin anew instead of going on.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Begin anew instead of going on from what a version before has left.")
+    ] = False,
     spread: Annotated[
         bool, typer.Option("--spread", help="Each replica on a node of its own. All nodes must see what sinks write "
                            "to, and sources that are not among the files.")
@@ -51,6 +53,9 @@ def submit(
         answer = client(at, token, authority).submit(pack(folder), name, given, replace, fresh, spread)
     if as_json:
         typer.echo(json.dumps(answer))
+    elif "digest" not in answer:
+        # The answer was lost on its way, and so was what came of it.
+        typer.echo(f"{answer['said']}, and at `penstock list`")
     else:
         typer.echo(f"{answer['said']}, version {answer['digest'][:12]}; see `penstock list`, or the console's page")
     warn(answer)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ _LONGEST_ASKED = 200
 """Of a path that is written down: nobody has checked it yet."""
 _LISTENERS = ThreadPoolExecutor(64, thread_name_prefix="penstock-listener")
 """Each open page waits in a thread of its own; more than these wait for one another."""
+_COMMANDS_AT_ONCE = 64
+_COMMANDERS = ThreadPoolExecutor(_COMMANDS_AT_ONCE, thread_name_prefix="penstock-commander")
+"""A command may wait for its node for a minute: those who only look do not wait with it."""
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
 _BUNDLE = {"required": True, "content": {"application/octet-stream": _BYTES}}
 
@@ -193,8 +197,8 @@ def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person], 
         return metrics(watching.all(), len(watching.nodes()), service.master.leading)
 
     @app.get("/healthz", tags=["look"], response_class=PlainTextResponse)
-    def healthz() -> str:
-        """Whether this master is alive."""
+    async def healthz() -> str:
+        """Whether this master is alive; it waits for no thread."""
         return "alive\n"
 
     @app.get("/readyz", tags=["look"], response_class=PlainTextResponse,
@@ -210,6 +214,16 @@ def _add_telling(app: FastAPI, service: Service, viewer: Callable[..., Person], 
 
 def _add_commands(app: FastAPI, service: Service, operator: Callable[..., Person]) -> None:
     Operator = Annotated[Person, Depends(operator)]
+    places = threading.BoundedSemaphore(_COMMANDS_AT_ONCE)
+
+    async def carried_out(do: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any]:
+        if not places.acquire(blocking=False):
+            raise HTTPException(429, f"{_COMMANDS_AT_ONCE} commands are being carried out, and this one was not: try "
+                                "again in some seconds")  # fmt: skip
+        doing = _COMMANDERS.submit(do, *given)
+        # When it is really over, also where nobody waits for it any more.
+        doing.add_done_callback(lambda _: places.release())
+        return await asyncio.wrap_future(doing)
 
     @app.post("/api/topologies", tags=["command"], status_code=201, openapi_extra={"requestBody": _BUNDLE})
     async def submit(request: Request, person: Operator, key: Key = None,
@@ -226,15 +240,15 @@ def _add_commands(app: FastAPI, service: Service, operator: Callable[..., Person
                                        spread)
 
     @app.post("/api/topologies/{name}/commands", tags=["command"])
-    def command(request: Request, name: TopologyName, command: Command, person: Operator, key: Key = None
-                ) -> dict[str, Any]:  # fmt: skip
+    async def command(request: Request, name: TopologyName, command: Command, person: Operator, key: Key = None
+                      ) -> dict[str, Any]:  # fmt: skip
         """Give a command."""
-        return service.command(name, command, person, _address(request), key)
+        return await carried_out(service.command, name, command, person, _address(request), key)
 
     @app.delete("/api/topologies/{name}", tags=["command"])
-    def remove(request: Request, name: TopologyName, person: Operator, key: Key = None) -> dict[str, Any]:
+    async def remove(request: Request, name: TopologyName, person: Operator, key: Key = None) -> dict[str, Any]:
         """Forget a topology that does not run; what it has written stays."""
-        return service.remove(name, person, _address(request), key)
+        return await carried_out(service.remove, name, person, _address(request), key)
 
     @app.get("/api/bundles/{digest}", dependencies=[Depends(operator)], tags=["command"])
     def bundle(digest: Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]) -> Response:

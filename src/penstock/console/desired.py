@@ -14,6 +14,8 @@ from penstock.coordination.base import Coordinator
 from penstock.errors import CommandRefused
 
 _TOPOLOGIES = "console/topologies/"
+_HISTORIES = "console/histories/"
+"""By name, how often a topology that was removed was begun anew and started: its files and its log still say so."""
 
 
 class Goal(StrEnum):
@@ -71,6 +73,8 @@ class Wanted:
     """With what it was last told to begin, if not with nothing."""
     variables: tuple[str, ...] = ()
     """The names of `${env:NAME}` in its file: what they stand for may be a password."""
+    submission: str = ""
+    """Tells two submissions of the same files apart."""
 
     @classmethod
     def from_json(cls, text: str) -> Wanted:
@@ -117,7 +121,15 @@ class Desired:
         return [wanted for _, wanted in self._read.values()]
 
     def add(self, wanted: Wanted) -> Wanted:
-        """A topology that is new; raises CommandRefused when there is one of that name."""
+        """A topology that is new; raises CommandRefused when there is one of that name.
+
+        One of that name that was removed has left its files: this one goes on from there, or begins anew as often as
+        its `fresh` says. It starts, however that one has ended.
+        """
+        left = self._coordinator.get(_HISTORIES + wanted.name)
+        if left is not None:
+            fresh, starts = json.loads(left)
+            wanted = replace(wanted, fresh=fresh + wanted.fresh, starts=starts + 1)
         text = wanted.to_json()
         if self._coordinator.create_if_absent(_TOPOLOGIES + wanted.name, text) != text:
             raise CommandRefused(
@@ -146,4 +158,9 @@ class Desired:
         self._coordinator.watch(_TOPOLOGIES, callback)
 
     def remove(self, name: str) -> None:
+        """Forget a topology, but for its history."""
+        wanted = self.get(name)
+        if wanted is not None:
+            # First: without it the next one of that name would not start.
+            self._coordinator.put(_HISTORIES + name, json.dumps([wanted.fresh, wanted.starts]))
         self._coordinator.delete(_TOPOLOGIES + name)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
-from http.client import HTTPException
+from concurrent.futures import Future
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 
 from penstock.console.api import is_loopback
@@ -17,7 +20,11 @@ from penstock.console.home import ConsoleHome
 from penstock.console.master import Candidate
 from penstock.errors import BundleError, ConsoleError
 
-_FETCH_SECONDS = 30.0
+_SILENCE_SECONDS = 5.0
+"""After which a master that says nothing is given up for now."""
+_WHOLE_SECONDS = 60.0
+"""And after which one that has not sent all of it, however often it says something: then the next one is asked."""
+_PIECE = 1_000_000
 
 
 def fetch_from(
@@ -37,9 +44,8 @@ def fetch_from(
         if token:
             request.add_header("Authorization", f"Bearer {token}")
         try:
-            with urllib.request.urlopen(request, timeout=_FETCH_SECONDS, context=trusted) as answer:
-                packed: bytes = answer.read()
-                return packed
+            with urllib.request.urlopen(request, timeout=_SILENCE_SECONDS, context=trusted) as answer:
+                return _whole(answer)
         except urllib.error.HTTPError as error:
             hint = "; give this one --token, an operator's" if error.code in (401, 403) else ""
             raise ConsoleError(words_of(error) + hint) from error
@@ -61,6 +67,33 @@ def fetch_from(
         raise OSError("; ".join(said) or "no master is there to ask")
 
     return fetch
+
+
+def fetch_in_background(fetch: Fetch, digest: str, done: Callable[[], object]) -> Future[bytes]:
+    """What `fetch` gives or raises, in a thread of its own, which ends with the process; `done` is called after it."""
+    fetched = Future[bytes]()
+    fetched.add_done_callback(lambda _: done())
+
+    def run() -> None:
+        try:
+            fetched.set_result(fetch(digest))
+        except Exception as error:
+            fetched.set_exception(error)
+
+    threading.Thread(target=run, name="penstock-fetch", daemon=True).start()
+    return fetched
+
+
+def _whole(answer: HTTPResponse) -> bytes:
+    """All of an answer; raises TimeoutError where it takes too long, as the socket's patience is for each piece."""
+    deadline, length = time.monotonic() + _WHOLE_SECONDS, answer.length
+    found = bytearray()
+    # Not until it ends: who sends it may keep the connection.
+    while (length is None or len(found) < length) and (piece := answer.read1(_PIECE)):
+        found += piece
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"it had not sent all of it after {_WHOLE_SECONDS:g} s")
+    return bytes(found)
 
 
 def _is_out_of_reach(master: Candidate) -> bool:

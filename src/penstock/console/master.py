@@ -9,9 +9,11 @@ import contextlib
 import json
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
-from penstock.console.desired import Desired, Goal
+from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.nodes import Nodes
 from penstock.console.placing import load_of, place
 from penstock.console.watching import LOOK_SECONDS, Watching
@@ -42,8 +44,9 @@ class Candidate:
 class Master:
     """One candidate, from `start` to `stop`."""
 
-    def __init__(self, coordinator: Coordinator, me: Candidate) -> None:
+    def __init__(self, coordinator: Coordinator, me: Candidate, say: Callable[[str], None] = lambda _: None) -> None:
         self.me = me
+        self._say = say
         self.watching = Watching(coordinator)
         self._coordinator = coordinator
         self._desired = Desired(coordinator)
@@ -51,6 +54,8 @@ class Master:
         self._election = Election(coordinator, ELECTION, me.name, LEASE_SECONDS)
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._pausing: set[str] = set()
+        """The topologies that this one has paused for something that it does now."""
 
     @property
     def leading(self) -> bool:
@@ -99,19 +104,34 @@ class Master:
                 self._desired.change(wanted.name, lambda now, placed=placed: replace(now, nodes=placed))  # type: ignore[misc]
                 load.update(placed.values())
 
+    @contextmanager
+    def pausing(self, name: str) -> Iterator[None]:
+        """While something is done for which a topology is paused; then it runs, unless somebody has stopped it."""
+        self._pausing.add(name)
+        try:
+            self._desired.change(name, lambda now: replace(now, goal=Goal.PAUSE))
+            yield
+        finally:
+            self._desired.change(name, _running_again)
+            self._pausing.discard(name)
+
     def _resume(self) -> None:
         """What the leader before had paused for something that it did not come to do."""
         for wanted in self.watching.wanted():
-            if wanted.goal is Goal.PAUSE:
-                self._desired.change(wanted.name, lambda now: replace(now, goal=Goal.RUN))
+            # This one may have led before, and be at it still.
+            if wanted.goal is Goal.PAUSE and wanted.name not in self._pausing:
+                self._desired.change(wanted.name, _running_again)
 
     def _watch_until_over(self) -> None:
         looks, led = 0, False
+        odd: frozenset[str] = frozenset()
         while not self._over.is_set():
             began = time.monotonic()
-            # Refused: it was removed since the look.
-            with contextlib.suppress(CoordinationError, CommandRefused):
+            try:
                 self.watching.look_unless_recent(LOOK_SECONDS / 2)
+                for each in sorted(self.watching.odd - odd):
+                    self._say(each)
+                odd = self.watching.odd
                 self.watching.write_events(self.leading)
                 if self.leading:
                     if not led:
@@ -123,4 +143,14 @@ class Master:
                 else:
                     led = False
                 looks += 1
+            except (CoordinationError, CommandRefused):
+                # Refused: it was removed since the look.
+                pass
+            except Exception as error:
+                # Whatever it is: who leads and does not look would keep all others from it.
+                self._say(f"the master's look failed: {type(error).__name__}: {error}")
             self._over.wait(max(LOOK_SECONDS - (time.monotonic() - began), 0.05))
+
+
+def _running_again(paused: Wanted) -> Wanted:
+    return replace(paused, goal=Goal.RUN) if paused.goal is Goal.PAUSE else paused

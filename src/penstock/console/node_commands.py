@@ -63,7 +63,8 @@ class NodeCommands:
         if task.id in self._taken:
             return
         if not self._nodes.begin(task, self._node.run):
-            self._nodes.finish(task, False, "the supervisor that had begun it is gone: look whether it was done")
+            if not self._nodes.is_taken_back(task):
+                self._nodes.finish(task, False, "the supervisor that had begun it is gone: look whether it was done")
             return
         if wanted is None or tended is None:
             self._nodes.finish(task, False, f"topology '{task.topology}' does not run on node '{self._node.name}'")
@@ -71,8 +72,7 @@ class NodeCommands:
         words = [str(word) for word in task.arguments.get("words", ())]
         if task.verb == LOG:
             # At once: it takes no process.
-            secrets = secrets_of(wanted.sets, wanted.variables)
-            self._nodes.finish(task, True, shown_log(tended.place, words[0] if words else None, secrets))
+            self._nodes.finish(task, *_log_or_why(wanted, tended, words[0] if words else None))
             return
 
         def carry_out() -> None:
@@ -199,6 +199,14 @@ class NodeCommands:
                 self._nodes.finish(task, done, said)
                 return
             self._over.wait(_AGAIN_SECONDS)
+
+
+def _log_or_why(wanted: Wanted, tended: Tended, replica: str | None) -> tuple[bool, str]:
+    """The end of a log, or why it is not told: what must not stand in it cannot be read, for one."""
+    try:
+        return True, shown_log(tended.place, replica, secrets_of(wanted.sets, wanted.variables))
+    except OSError as error:
+        return False, f"the log of '{wanted.name}' cannot be told: {error.strerror}: {error.filename}"
 
 
 def _without_secrets(rows: str, sets: Sequence[str], verb: str) -> str:

@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,17 @@ from penstock.console.bundle import Fetch, contents, digest_of, unpack
 from penstock.console.calling import Calling, environment, secrets_of
 from penstock.console.commands import Verb
 from penstock.console.desired import Desired, Wanted
+from penstock.console.fetching import fetch_in_background
 from penstock.console.home import ConsoleHome
 from penstock.console.masking import masked
 from penstock.console.node_commands import NodeCommands
-from penstock.console.nodes import Node, Nodes
+from penstock.console.nodes import Node, Nodes, NodeTaken
 from penstock.console.private_files import private
 from penstock.console.tended import Tended
 from penstock.console.tending import (
     MOST_FAILURES,
     Act,
+    How,
     There,
     begun_with,
     decide,
@@ -74,10 +77,14 @@ class NodeSupervisor:
         self._over = threading.Event()
         self._wake = threading.Event()
 
-    def join(self) -> None:
-        """Sign in; raises NodeTaken when this node has a supervisor."""
+    def join(self, turned_away: Callable[[NodeTaken], object] = lambda _: None) -> None:
+        """Sign in; raises NodeTaken when this node has a supervisor.
+
+        One that was frozen or cut off for long signs in again by itself; where the node has another supervisor by now,
+        it stops and is `turned_away`.
+        """
         self._nodes.join(self.node)
-        self._coordinator.on_expired(self._join_again)
+        self._coordinator.on_expired(lambda: self._join_again(turned_away))
 
     def run(self) -> None:
         """Until `stop`. The topologies go on without it."""
@@ -110,57 +117,84 @@ class NodeSupervisor:
     def find(self) -> None:
         """What still runs on this node since a supervisor before, wanted or not."""
         for path in sorted((self._home.nodes / self.node.name).glob("*/state")):
-            if StateFolder(path).running() is not None:
-                name = path.parent.name
+            name = path.parent.name
+            try:
+                runs = StateFolder(path).running() is not None
+            except Exception as error:
+                # It may run: each look tries to see it.
+                self._say(f"{name}: {_in_words(error)}")
+                runs = True
+            if runs:
                 self._tended[name] = Tended(self._home.topology(name, self.node.name))
 
     def look(self) -> None:
         """One look at what is wanted and what is there."""
         wanted = {each.name: each for each in self._desired.all() if self.node.name in each.nodes.values()}
         for name in [*self._tended, *(name for name in wanted if name not in self._tended)]:
-            self._see(self._tended.setdefault(name, Tended(self._home.topology(name, self.node.name))))
+            self._try_to_see(name, self._tended.setdefault(name, Tended(self._home.topology(name, self.node.name))))
         # Before what is wanted: whoever is to be killed is not asked to end first.
         for task in self._nodes.tasks(self.node.name):
             self._commands.take(task, wanted.get(task.topology), self._tended.get(task.topology))
         for name, tended in list(self._tended.items()):
-            if name not in wanted:
-                self._let_go(name, tended)
-                continue
             try:
-                self._tend(wanted[name], tended)
+                if name in wanted:
+                    self._tend(wanted[name], tended)
+                else:
+                    self._let_go(name, tended)
             except CoordinationError:
                 raise
             except Exception as error:
                 # A full disk, for one: the others are tended all the same, and this one is tried again.
-                said = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
-                tended.why = f"node {self.node.name}: {said}"
+                tended.why = f"node {self.node.name}: {_in_words(error)}"
                 tended.not_before = time.monotonic() + _TROUBLE_SECONDS
-            self._report(wanted[name], tended)
+            if name in wanted:
+                self._report(wanted[name], tended)
 
-    def _join_again(self) -> None:
+    def _join_again(self, turned_away: Callable[[NodeTaken], object]) -> None:
         # Its session was lost: frozen, or cut off from the coordinator. What it tends has gone on meanwhile.
-        with contextlib.suppress(CoordinationError):
+        try:
             self._nodes.join(self.node)
+        except NodeTaken as taken:
+            # Each of two would say that the other is gone, and do what that one does.
+            self.stop()
+            turned_away(taken)
+        except CoordinationError:
+            # Cut off once more: with the next session it is called again.
+            pass
 
     # -- seeing ---------------------------------------------------------------------------------
 
+    def _try_to_see(self, name: str, tended: Tended) -> None:
+        """How a topology is; where its files do not tell, the others are looked after all the same."""
+        before, tended.unreadable = tended.unreadable, ""
+        try:
+            self._see(tended)
+        except Exception as error:
+            tended.unreadable = f"node {self.node.name}: {_in_words(error)}"
+            if tended.unreadable != before:
+                self._say(f"{name}: {tended.unreadable}")
+
     def _see(self, tended: Tended) -> None:
-        place, there = tended.place, tended.there
+        place = tended.place
         shorten_logs(place)
         if tended.process is not None and tended.process.poll() is not None:
-            there = self._ended(tended, there)
+            tended.there = self._ended(tended, tended.there)
+        there = tended.there
         alive = tended.process is not None or place.state.running() is not None
+        # At once: it can be stopped also where the rest cannot be read.
+        tended.there = there = replace(there, begun=place.begun(), alive=alive, stopping=there.stopping and alive)
         committed = place.state.furthest().committed()
         failures = 0 if committed.epoch > there.epoch else there.failures
-        tended.there = replace(there, begun=place.begun(), alive=alive, epoch=committed.epoch, ended=committed.ended,
-                               failures=failures, stopping=there.stopping and alive)  # fmt: skip
+        tended.there = replace(there, epoch=committed.epoch, ended=committed.ended, failures=failures)
 
     def _ended(self, tended: Tended, there: There) -> There:
         assert tended.process is not None
-        code, tended.process = tended.process.returncode, None
+        code = tended.process.returncode
         if code == 0 or there.stopping:
+            tended.process = None
             return there
         tended.why = last_words(tended.place.log, tended.place.secrets()) or f"exit code {code}"
+        tended.process = None
         killed = code == -signal.SIGKILL
         # Killed from outside: nothing is wrong with it.
         failures = there.failures + (0 if killed else 1)
@@ -169,29 +203,42 @@ class NodeSupervisor:
     def _report(self, wanted: Wanted, tended: Tended) -> None:
         there = tended.there
         how = how_it_is(wanted, there)
-        seen: dict[str, Any] = {"how": how, "why": tended.why if how in ("failed", "starting") else tended.trouble,
+        why = tended.why if how in ("failed", "starting") else tended.trouble
+        if tended.unreadable:
+            # It is not started before somebody has done something about it; what runs goes on.
+            how, why = How.FAILED if how is How.STARTING and not there.alive else how, tended.unreadable
+        seen: dict[str, Any] = {"how": how, "why": why,
                                 "epoch": there.epoch, "at": time.time(), "digest": there.begun.digest,
-                                "replicas": [], "safety": "", "progress": newest_progress(tended.place),
+                                "replicas": [], "safety": "", "progress": None,
                                 "busy": tended.busy, "delivered_by": (0, ""),
                                 "divergence": tended.divergence}  # fmt: skip
-        if there.alive and there.epoch:
-            with contextlib.suppress(CoordinationError):
-                roster = self._roster(wanted, tended)
-                found = views_of(roster.members(), roster.told())
-                # A new version may have other values while replicas of the last one still run.
-                secrets = (*wanted.sets, *(tended.place.secrets() if any(view.why for view in found) else ()))
-                views = [replace(view, why=masked(view.why, secrets)) for view in found]
-                if len(views) > 1:
-                    # Kept when it has ended: whoever comes then is to know, too.
-                    differing = roster.divergence()
-                    tended.divergence = "" if differing is None else str(differing)
-                seen |= {"replicas": [asdict(view) for view in views], "safety": safety_of(views) if views else "",
-                         "divergence": tended.divergence,
-                         "epoch": max([there.epoch, *(view.epoch for view in views)]),
-                         "delivered_by": newest_deliveries(tended.coordinator)}  # fmt: skip
+        try:
+            seen["progress"] = newest_progress(tended.place)
+            if there.alive and there.epoch:
+                seen |= self._of_replicas(wanted, tended)
+        except CoordinationError:
+            # Of its own coordinator: the rest is told.
+            pass
+        except Exception as error:
+            seen["why"] = why or f"node {self.node.name}: {_in_words(error)}"
         if tended.is_news(seen, _REPEAT_SECONDS):
             self._nodes.tell(self.node.name, wanted.name, seen)
             tended.note_told(seen)
+
+    def _of_replicas(self, wanted: Wanted, tended: Tended) -> dict[str, Any]:
+        """What the replicas of a topology that runs tell; raises CoordinationError."""
+        roster = self._roster(wanted, tended)
+        found = views_of(roster.members(), roster.told())
+        # A new version may have other values while replicas of the last one still run.
+        secrets = (*wanted.sets, *(tended.place.secrets() if any(view.why for view in found) else ()))
+        views = [replace(view, why=masked(view.why, secrets)) for view in found]
+        if len(views) > 1:
+            # Kept when it has ended: whoever comes then is to know, too.
+            differing = roster.divergence()
+            tended.divergence = "" if differing is None else str(differing)
+        return {"replicas": [asdict(view) for view in views], "safety": safety_of(views) if views else "",
+                "divergence": tended.divergence, "epoch": max([tended.there.epoch, *(view.epoch for view in views)]),
+                "delivered_by": newest_deliveries(tended.coordinator)}  # fmt: skip
 
     # -- acting ---------------------------------------------------------------------------------
 
@@ -201,7 +248,7 @@ class NodeSupervisor:
                 # It would wait for replicas that are about to end.
                 tended.give_up_rolling()
             return
-        if wanted.goal.runs and time.monotonic() < tended.not_before:
+        if wanted.goal.runs and (tended.unreadable or time.monotonic() < tended.not_before):
             return
         self._note_starts(wanted, tended)
         match decide(wanted, tended.there, time.monotonic(), self._calling.here(wanted)):
@@ -279,13 +326,16 @@ class NodeSupervisor:
         self._say(f"{wanted.name}: started, process {tended.process.pid}")
 
     def _unpacked(self, wanted: Wanted, tended: Tended) -> bool:
-        """Have the wanted version's files in the working folder; False when they cannot be had."""
+        """Have the wanted version's files in the working folder; False while they are not here, or cannot be had."""
         if tended.there.begun.digest == wanted.digest and (tended.place.work / wanted.file).exists():
             return True
         if tended.refused == wanted.digest:
             return False
+        fetched = self._fetched(wanted.digest, tended)
+        if fetched is None:
+            return False
         try:
-            files = contents(self._fetch(wanted.digest))
+            files = contents(fetched.result())
             if digest_of(files) != wanted.digest:
                 raise BundleError("its files are not those that were submitted: submit it once more")
             unpack(files, tended.place.work)
@@ -303,6 +353,16 @@ class NodeSupervisor:
             return False
         tended.unpacked = wanted.digest
         return True
+
+    def _fetched(self, digest: str, tended: Tended) -> Future[bytes] | None:
+        """The answer to who was asked for a bundle; None while it is not here: others are not kept waiting for it."""
+        if tended.fetching is None or tended.fetching[0] != digest:
+            tended.fetching = (digest, fetch_in_background(self._fetch, digest, self._wake.set))
+        fetched = tended.fetching[1]
+        if not fetched.done():
+            return None
+        tended.fetching = None
+        return fetched
 
     def _begun(self, wanted: Wanted, tended: Tended) -> None:
         begun = begun_with(wanted, self._calling.here(wanted))
@@ -327,6 +387,9 @@ class NodeSupervisor:
             if not tended.there.stopping:
                 self._stop(name, tended)
             return
+        if tended.unreadable:
+            # It may run.
+            return
         if tended.coordinator is not None:
             tended.coordinator.close()
         del self._tended[name]
@@ -336,3 +399,7 @@ class NodeSupervisor:
             topology = tended.place.state.coordinator_of(wanted.name, self._calling.shared_log(wanted))
             tended.coordinator = open_coordinator(topology)
         return Roster(tended.coordinator)
+
+
+def _in_words(error: Exception) -> str:
+    return f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.strerror else str(error)

@@ -19,6 +19,8 @@ _TASKS = "console/tasks/"
 _BEGUN = "console/begun/"
 _RESULTS = "console/results/"
 RESULTS_KEPT_SECONDS = 3600.0
+_NOBODY = "nobody"
+"""Who has begun a task that was taken back."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 
@@ -126,6 +128,19 @@ class Nodes:
         """Nobody waits for it any more: where it was not begun, it is not."""
         self._coordinator.delete(f"{_TASKS}{node}/{task}")
 
+    def take_back(self, task: Task) -> Result | None:
+        """Have no node begin it any more, and say so; or what came of it; None where one is at it."""
+        if not self.begin(task, _NOBODY):
+            return self.result(task.id)
+        # What was finished just now is not begun any more, either.
+        found = self.result(task.id)
+        self.withdraw(task.node, task.id)
+        said = f"node {task.node} does not answer, and nothing was done: see whether its supervisor runs, and try again"
+        return found or Result(task.id, False, said, time.time())
+
+    def is_taken_back(self, task: Task) -> bool:
+        return self._coordinator.get(_BEGUN + task.id) == _NOBODY
+
     def begin(self, task: Task, run: str) -> bool:
         """Whether this start of the supervisor is the one that does it: whatever was begun is not begun again."""
         return self._coordinator.create_if_absent(_BEGUN + task.id, run) == run
@@ -148,6 +163,10 @@ class Nodes:
         for name, fields in self._entries(_RESULTS).items():
             if fields["time"] < time.time() - RESULTS_KEPT_SECONDS:
                 self._coordinator.delete(_RESULTS + name)
+        for key, run in self._coordinator.entries(_BEGUN).items():
+            task = key.removeprefix(_BEGUN)
+            if run == _NOBODY and float(task.partition("-")[0]) < time.time() - RESULTS_KEPT_SECONDS:
+                self._coordinator.delete(key)
 
     def _entries(self, prefix: str) -> dict[str, Any]:
         found = self._coordinator.entries(prefix)

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from penstock.console.client import Client
+from penstock.console.client import AnswerLost, Client
 from penstock.console.tending import How
-from penstock.errors import CommandRefused, ConsoleError
+from penstock.errors import CommandRefused
 
 
 class ConsoleTarget:
     """A topology of a console, by its name, until `close`.
 
     Commands are given in their order, and nobody waits here for what comes of them: only the next one waits until the
-    console has answered. What was refused is logged then, and counted in `failed`.
+    console has answered. What was refused, or is not known to be done, is logged then, and counted in `failed`.
     """
 
     def __init__(self, console: Client, name: str, log: Callable[[str], None]) -> None:
@@ -70,9 +70,11 @@ class ConsoleTarget:
         def give() -> None:
             try:
                 self._console.command(self._name, verb, **arguments)
-            except ConsoleError as error:
+            except Exception as error:
+                # Whatever it is: nobody else would hear of it.
                 self.failed += 1
-                self._log(f"% not done: {' '.join((verb, *arguments.values()))}: {error}")
+                how = "perhaps done" if isinstance(error, AnswerLost) else "not done"
+                self._log(f"% {how}: {' '.join((verb, *arguments.values()))}: {error}")
 
         self._giving.submit(give)
 

@@ -21,14 +21,14 @@ from penstock.console.home import ConsoleHome
 from penstock.console.keeping import Keeping
 from penstock.console.master import Candidate, Master
 from penstock.console.node_supervisor import NodeSupervisor
-from penstock.console.nodes import Node
+from penstock.console.nodes import Node, NodeTaken
 from penstock.console.service import Service
 from penstock.console.tokens import Tokens
-from penstock.console.versions import OtherVersion, Part, sign_in
+from penstock.console.versions import Part, sign_in
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
 from penstock.dashboard.page import add_page
-from penstock.errors import ConsoleError
+from penstock.errors import ConsoleError, CoordinationError
 
 _ONLY_HERE = ", for this machine only: supervisors and masters elsewhere get no files from it; give --host"
 
@@ -66,7 +66,27 @@ class ConsoleSettings:
 
 
 def serve(settings: ConsoleSettings, say: Callable[[str], None]) -> None:
-    """Until Ctrl-C. Topologies go on without it; raises ConsoleError or CoordinationError when it cannot be started."""
+    """Until Ctrl-C. Topologies go on without it; raises ConsoleError or CoordinationError when it cannot be started.
+
+    Raises CoordinationError, too, where others have taken its place while it was frozen or cut off.
+    """
+    turned_away: list[CoordinationError] = []
+
+    def end(error: CoordinationError) -> None:
+        turned_away.append(error)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    try:
+        _serve(settings, say, end)
+    except KeyboardInterrupt:
+        if not turned_away:
+            raise
+    if turned_away:
+        say("this one was silent for too long, and ends; topologies go on")
+        raise turned_away[0]
+
+
+def _serve(settings: ConsoleSettings, say: Callable[[str], None], end: Callable[[CoordinationError], None]) -> None:
     # Before anything is begun: whether it can be used.
     trusting(settings.authority)
     with ExitStack() as resources:
@@ -77,20 +97,16 @@ def serve(settings: ConsoleSettings, say: Callable[[str], None]) -> None:
         if listener is not None:
             resources.callback(listener.close)
 
-        def end(error: OtherVersion) -> None:
-            say(str(error))
-            os.kill(os.getpid(), signal.SIGINT)
-
         # Before anything is begun.
         access = _access(settings, coordinator) if settings.master else None
         sign_in(coordinator, Part(socket.gethostname(), os.getpid(), __version__), end)
         if settings.supervisor:
-            _start_supervisor(settings, coordinator, say, resources)
+            _start_supervisor(settings, coordinator, say, resources, end)
         if listener is None or access is None:
             threading.Event().wait()
             return
         master = Master(coordinator, Candidate(f"{socket.gethostname()}-{settings.port}", settings.url, __version__,
-                                               os.getpid(), socket.gethostname()))  # fmt: skip
+                                               os.getpid(), socket.gethostname()), say)  # fmt: skip
         master.start()
         resources.callback(master.stop)
         _start_keeping(settings, coordinator, master, say, resources)
@@ -111,8 +127,9 @@ def _start_keeping(settings: ConsoleSettings, coordinator: Coordinator, master: 
 
 
 def _start_supervisor(
-    settings: ConsoleSettings, coordinator: Coordinator, say: Callable[[str], None], resources: ExitStack
-) -> None:
+    settings: ConsoleSettings, coordinator: Coordinator, say: Callable[[str], None], resources: ExitStack,
+    turned_away: Callable[[NodeTaken], None],
+) -> None:  # fmt: skip
     node = Node(settings.node or socket.gethostname(), socket.gethostname(), os.getpid(), __version__)
     onlooker = Master(coordinator, Candidate("", "", __version__, 0))
     fetch = fetch_from(settings.home, onlooker.candidates, settings.token, settings.authority)
@@ -121,7 +138,7 @@ def _start_supervisor(
     # Beside the coordinator: nodes that share it share the logs, whatever homes they have.
     spread_logs = None if shared else Path(settings.coordinator.partition(":")[2]).absolute().parent / "spread"
     supervisor = NodeSupervisor(node, settings.home, coordinator, fetch, say, epoch_logs, spread_logs)
-    supervisor.join()
+    supervisor.join(turned_away)
     thread = threading.Thread(target=supervisor.run, name="penstock-node", daemon=True)
     thread.start()
     resources.callback(thread.join)

@@ -79,8 +79,9 @@ class Service:
     # -- telling --------------------------------------------------------------------------------
 
     def overview(self) -> list[dict[str, Any]]:
-        """All topologies, in a line each."""
+        """All topologies, in a line each; raises CoordinationError before anything is known of them."""
         self.look()
+        self._require_a_look()
         return [summary(each) for each in self.master.watching.all()]
 
     def details(self, name: str) -> dict[str, Any]:
@@ -200,9 +201,15 @@ class Service:
     def _watched(self, name: str) -> Watched:
         watched = self.master.watching.get(name)
         if watched is None:
+            self._require_a_look()
             known = ", ".join(each.wanted.name for each in self.master.watching.all()) or "none yet"
             raise CommandRefused(f"there is no topology '{name}'; the topologies are: {known}", missing=True)
         return watched
+
+    def _require_a_look(self) -> None:
+        if not self.master.watching.has_looked:
+            raise CoordinationError(self.master.watching.trouble or "this master has just started, and has not seen "
+                                    "yet what there is: try again in some seconds")  # fmt: skip
 
     # -- commanding -----------------------------------------------------------------------------
 
@@ -236,7 +243,7 @@ class Service:
                     f"{'; '.join(found.private)}: give paths that all nodes see, from the root, or a database"
                 )
             wanted = Wanted(found.name, digest, file, tuple(sets), found.replicas, found.chaos, spread,
-                            variables=variables)  # fmt: skip
+                            fresh=int(fresh), variables=variables, submission=uuid.uuid4().hex)  # fmt: skip
             there = self._desired.get(found.name)
             if there is not None and replace_it and there.spread != spread:
                 raise CommandRefused(f"'{found.name}' was submitted {'with' if there.spread else 'without'} --spread: "
@@ -352,12 +359,15 @@ class Service:
 
         def do() -> dict[str, Any]:
             watched = self._watched(name)
-            if watched.seen is not None and watched.seen["how"] in _RUNNING:
-                raise CommandRefused(f"'{name}' is {watched.seen['how']}: stop it first")
+            how = "" if watched.seen is None else watched.seen["how"]
+            if how in _RUNNING and not watched.away:
+                raise CommandRefused(f"'{name}' is {how}: stop it first")
             self._desired.remove(name)
             self._nodes.forget(name)
             self._coordinator.delete(_GRAPHS + name)
-            return {"done": True, "said": f"'{name}' was removed; its files are where they were"}
+            # A node may be lost for good.
+            still = "; should it still run where nobody sees it, it ends when its node is back" if watched.away else ""
+            return {"done": True, "said": f"'{name}' was removed; its files are where they were{still}"}
 
         return self._once(key, Given(self._audit, who, address, "remove", name), {}, do)
 
@@ -370,8 +380,7 @@ class Service:
     @contextmanager
     def _stopped(self, name: str) -> Iterator[None]:
         """While it does not run; then it runs again, unless somebody has stopped it meanwhile."""
-        try:
-            self._desired.change(name, lambda now: replace(now, goal=Goal.PAUSE))
+        with self.master.pausing(name):
             deadline = time.monotonic() + _ANSWER_SECONDS
             while time.monotonic() < deadline:
                 self.look()
@@ -380,8 +389,6 @@ class Service:
                     break
                 time.sleep(_LOOK_SECONDS)
             yield
-        finally:
-            self._desired.change(name, lambda now: now if now.goal is Goal.STOP else replace(now, goal=Goal.RUN))
 
     def _given_while_stopped(self, wanted: Wanted, verb: Verb, words: Sequence[str]) -> dict[str, Any]:
         if wanted.goal is Goal.STOP:
@@ -452,10 +459,13 @@ class Service:
         return Task(f"{time.time():017.6f}-{uuid.uuid4().hex[:8]}", home, verb, wanted.name, {"words": list(words)})
 
     def _result(self, task: Task, deadline: float) -> Result | None:
-        """What a node says to a task; None where it does not do so in time."""
+        """What a node says to a task; None where it is still at it when the time is over.
+
+        A task that no node has begun by then is taken back: it would be done whenever the node is there again.
+        """
         while (result := self._nodes.result(task.id)) is None and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
-        return result
+        return result or self._nodes.take_back(task)
 
     def refuse(self, who: Person, address: str, what: str, topology: str | None, said: str) -> None:
         """Write down that somebody wanted to command who may only look."""

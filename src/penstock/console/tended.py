@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,10 +26,14 @@ class Tended:
     """Why it ended, or does not start."""
     trouble: str = ""
     """Why another version was not put in place: the one before goes on."""
+    unreadable: str = ""
+    """Why it could not be seen how it is: what is known of it may be old."""
     busy: bool = False
     """Whether a command for it is being carried out."""
     unpacked: str = ""
     """The digest of the version whose files are in the working folder, where this process has put them there."""
+    fetching: tuple[str, Future[bytes]] | None = None
+    """The digest of a bundle that was asked for, and its answer, which is not here or was not looked at yet."""
     refused: str = ""
     """The digest of a bundle that could not be had."""
     coordinator: Coordinator | None = None

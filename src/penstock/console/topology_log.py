@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,10 @@ _LAST_WORDS = 2_000
 DELIVERIES = 20
 """Of how many epochs it is told again and again who delivered them: more than there are between two looks."""
 _PROGRESS_BYTES = 32_000
+_NUMBERS = ("epoch", "lag", "late")
+_NUMBERS_OR_NOT = ("epoch_ms", "at_work", "moved", "at")
+_COUNTS = ("tuples", "delivered", "failed")
+_COUNTS_OR_NOT = ("ports", "malformed")
 _LONGEST_LOG = 10_000_000
 _SHOWN_BYTES = 100_000
 """Of a log, how much of its end is shown: it may have to pass through the coordinator."""
@@ -64,7 +69,28 @@ def last_words(log: Path, secrets: Sequence[str] = ()) -> str:
 
 def newest_progress(place: TopologyPlace) -> dict[str, Any] | None:
     """How far a topology is: as its supervisor has it now, or has said when it last said anything."""
-    return ProgressFile(place.progress).read() or last_progress(place.log)
+    found = ProgressFile(place.progress).read()
+    return found if is_progress(found) else last_progress(place.log)
+
+
+def is_progress(found: Any) -> bool:
+    """Whether it is what a run tells: the author's code can write to the same files."""
+    return (
+        isinstance(found, dict)
+        and all(_is_number(found.get(name)) for name in _NUMBERS)
+        and all(_is_number(found.get(name, 0)) for name in _NUMBERS_OR_NOT)
+        and all(_are_counts(found.get(name)) for name in _COUNTS)
+        and all(_are_counts(found.get(name, {})) for name in _COUNTS_OR_NOT)
+    )
+
+
+def _are_counts(found: Any) -> bool:
+    """An operator whose tuples are not known has None."""
+    return isinstance(found, dict) and all(count is None or _is_number(count) for count in found.values())
+
+
+def _is_number(found: Any) -> bool:
+    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
 
 
 def newest_deliveries(coordinator: Coordinator | None) -> tuple[int, str]:
@@ -83,8 +109,9 @@ def last_progress(log: Path) -> dict[str, Any] | None:
     for line in reversed(last_lines(log, _PROGRESS_BYTES)):
         if line.startswith(('{"event": "progress"', '{"event": "end"')):
             with contextlib.suppress(ValueError):
-                found: dict[str, Any] = json.loads(line)
-                return found
+                found = json.loads(line)
+                if is_progress(found):
+                    return dict(found)
     return None
 
 

@@ -98,6 +98,8 @@ class Watching:
         """Whether the coordinator answered the last time."""
         self.trouble = ""
         """Why it did not."""
+        self.odd: frozenset[str] = frozenset()
+        """What was wrong with reports at the last look."""
         self._looking = threading.Lock()
         self._looked = float("-inf")
 
@@ -131,12 +133,18 @@ class Watching:
             self.reachable, self.trouble = False, str(error)
             raise
         self.reachable = True
+        odd = set()
         with self._lock:
             for name in [name for name in self._watched if name not in wanted]:
                 removed = events_between(name, self._watched.pop(name).seen, None, time.time())
                 self._log.hold(removed, self._clock())
             for name, each in wanted.items():
-                self._take_in(name, each, seen[name])
+                try:
+                    self._take_in(name, each, seen[name])
+                except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                    # A report that makes no sense is of one topology, and hides no other.
+                    odd.add(f"what is told of '{name}' makes no sense: {type(error).__name__}: {error}")
+            self.odd = frozenset(odd)
             self._alive = alive
             self._round += 1
             self._changed.notify_all()
@@ -163,6 +171,12 @@ class Watching:
             return set()
         running = {view["name"] for view in seen["replicas"] if view["phase"] not in ("down", "parked")}
         return set(wanted.nodes) - running
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether a look has succeeded since the start: before, what is not known here may be there all the same."""
+        with self._lock:
+            return self._round > 0
 
     def nodes(self) -> dict[str, Node]:
         with self._lock:
@@ -224,10 +238,11 @@ class Watching:
         if seen is None or (watched.seen is not None and seen["heard"] <= watched.seen["heard"]):
             return
         now = time.time()
+        # First, for it shows what makes no sense before anything is made of it.
+        point = point_after(watched.points, seen, now)
         found = [*events_between(name, watched.seen, seen, now), *watched.timeline.take(name, seen, now)]
         self._log.hold(found, self._clock(), first_look=watched.seen is None)
         watched.seen = seen
-        point = point_after(watched.points, seen, now)
         if point is not None:
             if len(watched.points) > 1 and point.time - watched.points[-2].time < _POINT_SECONDS:
                 watched.points.pop()

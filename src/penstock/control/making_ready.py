@@ -18,7 +18,7 @@ from penstock.replication.history import history_of, note_history
 from penstock.replication.replica import ReplicaPlace
 from penstock.replication.roster import Roster
 from penstock.replication.version import version_of
-from penstock.runtime.state_folder import StateFolder, ToRestore
+from penstock.runtime.state_folder import StateFolder, ToRestore, UnusableState
 from penstock.runtime.swap import settle
 from penstock.topology.model import Topology
 
@@ -48,11 +48,17 @@ class MakingReady:
         return Roster(self.coordinator)
 
     def by_itself(self, fresh: bool) -> None:
-        """Nobody runs: go on from what is there, or begin anew."""
-        self._refuse_while_replicas_have_their_state()
+        """Nobody runs: go on from what is there, or begin anew.
+
+        Replicas whose disks fail are left to whoever starts them. They are not begun anew without: they would come back
+        with what they have.
+        """
+        without_disk = self._replicas_without_disk()
         home = self.place.home
         settle(home)
         anew = fresh or home.furthest().committed().ended
+        if without_disk and (anew or home.restored.exists()):
+            raise next(iter(without_disk.values()))
         if anew:
             home.clear(coordinator=False)
         restored = home.to_restore()
@@ -65,16 +71,26 @@ class MakingReady:
         self._log.only_replicas(self.names)
         self._roster.forget()
         self._roster.adopt(version_of(self.topology))
-        # Nobody runs: whatever is staged will not be committed.
-        self.sinks.forget_staged(self.names)
-        self.sinks.open(anew or home.furthest().committed().epoch == 0, restored.sinks)
+        # Nobody runs: whatever is staged will not be committed. Of a replica without a disk nobody knows.
+        self.sinks.forget_staged(name for name in self.names if name not in without_disk)
+        self.sinks.open(anew or home.furthest().committed().epoch == 0, restored.sinks, shared=bool(without_disk))
         home.restored.unlink(missing_ok=True)
 
-    def _refuse_while_replicas_have_their_state(self) -> None:
-        """A replica that is frozen, or whose JVM is ending, still has its state; raises CoordinationError."""
-        for state in self.place.states().values():
-            with state.held():
-                pass
+    def _refuse_what_cannot_be_cleared(self) -> None:
+        for error in self._replicas_without_disk().values():
+            raise error
+
+    def _replicas_without_disk(self) -> dict[str, UnusableState]:
+        """By replica, what is wrong with its disk. Raises CoordinationError for one that still has its state: it is
+        frozen, or its JVM is ending."""
+        unusable = {}
+        for name, state in self.place.states().items():
+            try:
+                with state.held():
+                    pass
+            except UnusableState as error:
+                unusable[name] = error
+        return unusable
 
     def _forget_the_log(self) -> None:
         self._log.clear()
@@ -109,14 +125,14 @@ class MakingReady:
                 wait(deadline, f"replicas of another version of '{self.topology.name}' to end")
             goes_back = begins and self.go_back is not None
             if goes_back:
-                self._refuse_while_replicas_have_their_state()
+                self._refuse_what_cannot_be_cleared()
                 assert self.go_back is not None
                 self.go_back(lock)
                 if history_of(self.coordinator) != known or self._roster.members():
                     # Frozen for too long, it has lost its turn.
                     raise CoordinationError(f"another node has made '{self.topology.name}' ready meanwhile")
             elif fresh or self._has_an_older_history(share):
-                self._refuse_while_replicas_have_their_state()
+                self._refuse_what_cannot_be_cleared()
                 home.clear(coordinator=False)
                 home.forget_replicas()
             home.note_history(share.history)
@@ -128,8 +144,9 @@ class MakingReady:
                 self._log.only_replicas(self.names)
                 self._roster.forget()
                 self._roster.adopt(own)
-                self.sinks.forget_staged(self.names)
-                self.sinks.open(not goes_back and self._begins_empty(share), restored.sinks)
+                # One that is frozen on another node is signed out, and still there.
+                self.sinks.forget_staged(share.here)
+                self.sinks.open(not goes_back and self._begins_empty(share), restored.sinks, shared=True)
             home.restored.unlink(missing_ok=True)
             note_history(self.coordinator, share.history)
 

@@ -52,6 +52,14 @@ def raise_session(session: int) -> bool:
     return _set_session(session, 0)
 
 
+def raise_own_session() -> bool:
+    """As `raise_session`, by a process of the session, which needs no right to; False: not now, try again.
+
+    Only where sessions have a niceness: one that has lowered threads does not know what they had before.
+    """
+    return not _sessions_count() or _set_session(os.getpid(), 0)
+
+
 def _sessions_count() -> bool:
     try:
         return _AUTOGROUP.read_text().strip() == "1" and (PROCESSES / "self" / "autogroup").exists()

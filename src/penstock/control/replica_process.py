@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.control.priority import raise_own_session
 from penstock.replication.roster import Member
-from penstock.runtime.state_folder import is_alive
+from penstock.runtime.state_folder import StateFolder, is_alive
 
 OWNER = "PENSTOCK_OWNER"
 """The environment variable with the process without which replicas have no purpose: that of a test, or of chaos."""
@@ -32,6 +33,29 @@ def end_with_owner() -> None:
         os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def rise_without_supervisor(home: StateFolder) -> None:
+    """Have this process and its session raised when their supervisor is gone: nobody else would until the next one.
+
+    It may have been made to leave the processors to a sibling. Who was started by hand has no supervisor to lose, and
+    is in a session that is not its own.
+    """
+    if os.getsid(0) != os.getpid():
+        return
+
+    def watch() -> None:
+        supervised = False
+        while True:
+            # What cannot be read now says nothing.
+            with suppress(OSError):
+                if home.running() is not None:
+                    supervised = True
+                elif supervised:
+                    supervised = not raise_own_session()
+            time.sleep(_LOOK_SECONDS)
+
+    threading.Thread(target=watch, name="penstock-supervised", daemon=True).start()
 
 
 class ReplicaProcess:

@@ -25,9 +25,13 @@ class SharedSinks:
     scratch: Path | None = None
     """Where a rehearsal writes instead."""
 
-    def open(self, fresh: bool, beginning: Sequence[str]) -> None:
-        """Once, before any replica writes to them; those in `beginning` begin anew in any case."""
-        for name, sink in self._all():
+    def open(self, fresh: bool, beginning: Sequence[str], shared: bool = False) -> None:
+        """Once, before any replica writes to them; those in `beginning` begin anew in any case.
+
+        `shared` when a replica may be there that nobody sees, in the middle of a commit: what it has written stays.
+        """
+        for name, made in self._all():
+            sink = made.shared() if shared else made
             sink.open(fresh or name in beginning)
             sink.close()
 

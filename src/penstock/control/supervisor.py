@@ -41,10 +41,12 @@ _LOWERED_SECONDS = 90.0
 """A replica that starts leaves the processors to its siblings until it is safe, but no longer than this: on a machine
 with too much to do it would never catch up."""
 _ALL_SILENT_SECONDS = 5.0
-"""So long nobody is blamed when all replicas are signed out at once: the machine stood still, or the coordinator was
-away, and they sign in again."""
+"""So long nobody is blamed when all replicas are signed out at once, or the only one that delivers: the machine stood
+still, or the coordinator was away, and they sign in again."""
 _FAILURES_OF_A_SICK_CELL = 2
 """So many failures in a row, and never safe between them, are put down to the cell; one may be chance, or a kill."""
+_SECONDS_AFTER_A_START_IN_VAIN = 2.0
+"""One that cannot even be started fails at once, and a disk may be back in a moment."""
 _WRONG_TOPOLOGY = 2
 """The exit code of a replica that will not start, however often it is tried."""
 
@@ -65,6 +67,10 @@ class _Slot:
     """The start before: what there still is of it in the coordinator is not about the present one."""
     lowered: bool = False
     """Whether it leaves the processors to its siblings."""
+    signed_in: float = 0.0
+    """When it was last seen to be signed in, or nobody could tell."""
+    tried: float | None = None
+    """When it could not be started, as long as that was the last thing that was tried."""
 
 
 class Supervisor:
@@ -98,7 +104,7 @@ class Supervisor:
         self._is_away = False
         """Whether the coordinator gave no answer at the last look."""
         self._silent_since: float | None = None
-        """Since when none of several replicas is signed in."""
+        """Since when no replica is signed in."""
         self._stopping = False
         self._diverged: Divergence | None = None
         """What was last said of replicas that differ."""
@@ -215,6 +221,9 @@ class Supervisor:
             # Nobody can be told to be gone while the coordinator is away: only processes that are not there are.
             members, told = None, {}
         now = self._clock()
+        for slot in self._slots:
+            if members is None or slot.name in members:
+                slot.signed_in = now
         if self._may_sign_in_again(members, now):
             members = None
         for slot in self._slots:
@@ -228,17 +237,25 @@ class Supervisor:
             self._head = Head(furthest, now, max(self._paces, default=0.0))
 
     def _may_sign_in_again(self, members: Mapping[str, Member] | None, now: float) -> bool:
-        """Whether several were signed in, and a moment ago all were signed out: it is hardly each one's own fault.
+        """Whether all that were signed in were signed out a moment ago: it is hardly each one's own fault.
 
         Nor of those that are not the first to be back.
         """
         if members is None:
             return False
-        if self._silent_since is None and not members and sum(slot.sight.registered for slot in self._slots) > 1:
+        if self._silent_since is None and not members and any(slot.sight.registered for slot in self._slots):
             self._silent_since = now
         if self._silent_since is not None and now - self._silent_since >= _ALL_SILENT_SECONDS and members:
             self._silent_since = None
         return self._silent_since is not None and now - self._silent_since < _ALL_SILENT_SECONDS
+
+    def _is_missed(self, slot: _Slot, now: float) -> bool:
+        """Whether one that was signed out a moment ago may sign in again, because no sibling could go on for it."""
+        signed_out = slot.sight.seen and not slot.sight.registered and now - slot.signed_in < _ALL_SILENT_SECONDS
+        return signed_out and not any(
+            other.sight.registered and phase_of(other.sight, self._head) is Phase.SAFE
+            for other in self._slots if other is not slot
+        )
 
     def _any_safe(self) -> bool:
         return any(phase_of(slot.sight, self._head) is Phase.SAFE for slot in self._slots)
@@ -256,7 +273,8 @@ class Supervisor:
                 if slot.process is not None and slot.process.is_here and not slot.lowered}  # fmt: skip
         runners = [Runner(slot.name, phase_of(slot.sight, self._head), slot.sight.took,
                           self._head.epoch - slot.sight.epoch) for slot in self._slots]  # fmt: skip
-        self._precedence.heed(runners, here, median(self._paces) if self._paces else 0.0)
+        pace = median(self._paces) if self._paces else 0.0
+        self._precedence.heed(runners, here, pace, still=self._clock() - self._head.moved)
 
     def _heed_version(self, version: str | None) -> None:
         """A new version is a new chance for replicas that are parked."""
@@ -354,24 +372,14 @@ class Supervisor:
             case Action.START if self._is_away:
                 # It could not sign in.
                 pass
+            case Action.START if slot.tried is not None and now - slot.tried < _SECONDS_AFTER_A_START_IN_VAIN:
+                pass
             case Action.START:
-                others = [other.cell for other in self._slots if other is not slot]
-                if self._share is not None:
-                    with contextlib.suppress(CoordinationError):
-                        others = self._cells_of_others(slot.name)
-                sick = {cell: since for cell, since in self._sick.items() if now - since < HEALING_SECONDS}
-                slot.cell = choose_cell(self.topology.cells, others, sick) or slot.cell
-                command = [*self._command, "--replica", slot.name, "--cell", slot.cell]
-                slot.lowered = can_be_raised() and self._any_safe()
-                command = lowered(command) if slot.lowered else command
-                slot.process = ReplicaProcess.start(command, log_of(self._place.state_of(slot.name)))
-                if slot.lowered:
-                    lower_session(slot.process.process)
-                slot.past, slot.run, slot.told = slot.run or slot.past, "", None
-                self._say(f"replica {slot.name} starts in cell {slot.cell}")
-                slot.sight = Sight(alive=True, started=now, moved=now, failures=slot.sight.failures)
+                self._start(slot, now)
             case Action.KILL if slot.process is not None and not slot.process.is_here:
                 # Whoever is there looks after it.
+                pass
+            case Action.KILL if self._is_missed(slot, now):
                 pass
             case Action.KILL:
                 assert slot.process is not None
@@ -382,6 +390,31 @@ class Supervisor:
                 self._say(f"replica {slot.name} has failed {slot.sight.failures} times and is parked: {slot.why}")
             case Action.NOTHING:
                 pass
+
+    def _start(self, slot: _Slot, now: float) -> None:
+        others = [other.cell for other in self._slots if other is not slot]
+        if self._share is not None:
+            with contextlib.suppress(CoordinationError):
+                others = self._cells_of_others(slot.name)
+        sick = {cell: since for cell, since in self._sick.items() if now - since < HEALING_SECONDS}
+        slot.cell = choose_cell(self.topology.cells, others, sick) or slot.cell
+        command = [*self._command, "--replica", slot.name, "--cell", slot.cell]
+        slot.lowered = can_be_raised() and self._any_safe()
+        command = lowered(command) if slot.lowered else command
+        try:
+            slot.process = ReplicaProcess.start(command, log_of(self._place.state_of(slot.name)))
+        except OSError as error:
+            # Its log is on its own disk: the others have nothing to do with it.
+            slot.tried, slot.lowered = now, False
+            slot.why = f"it cannot be started: {error}"
+            slot.sight = replace(slot.sight, failures=slot.sight.failures + 1)
+            self._say(f"replica {slot.name}: {slot.why}")
+            return
+        if slot.lowered:
+            lower_session(slot.process.process)
+        slot.past, slot.run, slot.told, slot.tried = slot.run or slot.past, "", None, None
+        self._say(f"replica {slot.name} starts in cell {slot.cell}")
+        slot.sight = Sight(alive=True, started=now, moved=now, failures=slot.sight.failures)
 
     def _stop_all(self) -> None:
         own = {slot.name: slot.process for slot in self._slots if slot.process is not None and slot.process.is_here}

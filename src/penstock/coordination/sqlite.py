@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from penstock.coordination.base import SESSION_TTL_SECONDS, Watch, check_entry
 from penstock.coordination.sqlite_file import SqliteFile, transaction
-from penstock.coordination.sqlite_session import SqliteSession, end_dead_sessions, is_alive
+from penstock.coordination.sqlite_session import SqliteSession, end_dead_sessions, is_alive, living_sessions
 from penstock.coordination.sqlite_watcher import LAST_CHARACTER, SqliteWatcher, fingerprint
 from penstock.coordination.watches import Watches
 from penstock.errors import CoordinationError
@@ -18,6 +19,7 @@ from penstock.errors import CoordinationError
 WAIT_SECONDS = 5.0
 """How long a writer waits for another process before it gives up."""
 
+_UNDER_PREFIX = "FROM entry WHERE key >= ? AND key < ? ORDER BY key"
 _NEW_STAMP = "random() >> 20"
 """Small enough that no number of entries lets the sum overflow."""
 
@@ -89,21 +91,20 @@ class SqliteCoordinator:
 
     def get(self, key: str) -> str | None:
         with self._connection() as connection:
-            return _held(connection, key)
+            row = _row(connection, key)
+            if row is None or (row[1] is not None and not is_alive(connection, row[1])):
+                return None
+            return str(row[0])
 
     def list(self, prefix: str) -> list[str]:
         with self._connection() as connection:
-            keys = _keys(connection, prefix)
-            if any(ephemeral for _, ephemeral in keys) and end_dead_sessions(connection):
-                keys = _keys(connection, prefix)
-            return [key for key, _ in keys]
+            rows = connection.execute(f"SELECT key, session {_UNDER_PREFIX}", (prefix, prefix + LAST_CHARACTER))
+            return [str(key) for (key,) in _of_the_living(connection, rows.fetchall())]
 
     def entries(self, prefix: str) -> dict[str, str]:
         with self._connection() as connection:
-            rows = _rows(connection, prefix)
-            if any(session is not None for _, _, session in rows) and end_dead_sessions(connection):
-                rows = _rows(connection, prefix)
-            return {key: value for key, value, _ in rows}
+            rows = connection.execute(f"SELECT key, value, session {_UNDER_PREFIX}", (prefix, prefix + LAST_CHARACTER))
+            return {str(key): str(value) for key, value in _of_the_living(connection, rows.fetchall())}
 
     def delete(self, key: str) -> None:
         with self._connection() as connection:
@@ -174,19 +175,7 @@ def _row(connection: sqlite3.Connection, key: str) -> tuple[str, str | None] | N
     return row
 
 
-def _keys(connection: sqlite3.Connection, prefix: str) -> list[tuple[str, bool]]:
-    """The keys under a prefix, each with whether it is ephemeral."""
-    rows = connection.execute(
-        "SELECT key, session IS NOT NULL FROM entry WHERE key >= ? AND key < ? ORDER BY key",
-        (prefix, prefix + LAST_CHARACTER),
-    )
-    return [(str(key), bool(ephemeral)) for key, ephemeral in rows]
-
-
-def _rows(connection: sqlite3.Connection, prefix: str) -> list[tuple[str, str, str | None]]:
-    """The entries under a prefix, each with the session that it goes with, if any."""
-    rows = connection.execute(
-        "SELECT key, value, session FROM entry WHERE key >= ? AND key < ? ORDER BY key",
-        (prefix, prefix + LAST_CHARACTER),
-    )
-    return [(str(key), str(value), session) for key, value, session in rows]
+def _of_the_living(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows whose last column is the session that they go with, if any: without that, and without those of the dead."""
+    living = living_sessions(connection) if any(row[-1] is not None for row in rows) else set()
+    return [row[:-1] for row in rows if row[-1] is None or row[-1] in living]

@@ -1,8 +1,9 @@
 """Sessions in the embedded coordinator: a row with a deadline, which its owner keeps moving.
 
-A session is dead when its deadline has passed or when its process is gone, whichever is seen first. Any
-process that comes across a dead session removes it together with its entries. Deadlines count from the start of
-the machine, which the file is of: a clock that is set does not end anything.
+A session is dead when its deadline has passed or when its process is gone, whichever is seen first. Who writes or
+watches and comes across a dead session removes it together with its entries; who only reads passes over them, for a
+reader that is stopped must not be found with the file locked. Deadlines count from the start of the machine, which the
+file is of: a clock that is set does not end anything.
 """
 
 from __future__ import annotations
@@ -87,6 +88,12 @@ class SqliteSession:
 def is_alive(connection: sqlite3.Connection, session: str) -> bool:
     row = connection.execute("SELECT deadline, process FROM session WHERE id = ?", (session,)).fetchone()
     return row is not None and not _is_dead(*row)
+
+
+def living_sessions(connection: sqlite3.Connection) -> set[str]:
+    """Asked after entries were read: those of a session that has ended meanwhile are gone, too."""
+    rows = connection.execute("SELECT id, deadline, process FROM session").fetchall()
+    return {str(session) for session, *life in rows if not _is_dead(*life)}
 
 
 def end_dead_sessions(connection: sqlite3.Connection) -> bool:

@@ -107,6 +107,8 @@ def _status(pid: int) -> list[str]:
 
 def _is_replica(pid: int) -> bool:
     try:
-        return _REPLICA in (_PROCESSES / str(pid) / "cmdline").read_bytes().split(b"\0")
+        words = (_PROCESSES / str(pid) / "cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
+    # Also as one word with the replica's name, `--replica=1`.
+    return any(word.partition(b"=")[0] == _REPLICA for word in words)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from penstock.coordination.base import Coordinator
 from penstock.epochs.postponed import MAX_BACK_OFF, Origin, Postponed, Span, asked_after
 from penstock.epochs.record import EpochRecord
+from penstock.errors import EpochForgotten
 
 _PREFIX = "epochs/"
 _POSTPONED = "postponed/"
@@ -15,6 +16,7 @@ _ASKED = "asked/"
 _PROGRESS = "progress/"
 _DELIVERED = "delivered/"
 _BEGUN = "begun/"
+_FORGOTTEN = "forgotten"
 
 
 class EpochLog:
@@ -29,14 +31,32 @@ class EpochLog:
         return None if text is None else EpochRecord.from_json(text)
 
     def propose(self, record: EpochRecord) -> EpochRecord:
-        """Write the record unless the epoch is agreed already; return what is agreed."""
-        return EpochRecord.from_json(self._coordinator.create_if_absent(_key(record.epoch), record.to_json()))
+        """Write the record unless the epoch is agreed already; return what is agreed.
+
+        Raises EpochForgotten for one that was agreed and is not in the log any more: it must not be cut a second time.
+        """
+        key = _key(record.epoch)
+        agreed = self._coordinator.create_if_absent(key, record.to_json())
+        # Afterwards: whoever was frozen just before it wrote could not have known.
+        if record.epoch <= self.forgotten():
+            self._coordinator.delete(key)
+            raise EpochForgotten(
+                f"epoch {record.epoch} was agreed long ago, and all records up to epoch {self.forgotten()} are gone: a "
+                "replica begins with a sibling's checkpoint when it is started again; without replicas, restore a "
+                "checkpoint, or begin anew with --fresh"
+            )
+        return EpochRecord.from_json(agreed)
+
+    def forgotten(self) -> int:
+        """The newest epoch whose record was removed; 0 while there is none."""
+        return int(self._coordinator.get(_FORGOTTEN) or 0)
 
     def clear(self) -> None:
         """Forget every epoch and every replica's progress."""
         for prefix in (_PREFIX, _POSTPONED, _ASKED, _PROGRESS, _DELIVERED, _BEGUN):
             for key in self._coordinator.list(prefix):
                 self._coordinator.delete(key)
+        self._coordinator.delete(_FORGOTTEN)
 
     def postpone(self, postponed: Postponed) -> Postponed:
         """Settle what an epoch does without, unless that is settled already; return what is agreed."""
@@ -141,9 +161,10 @@ class EpochLog:
     def forget_unneeded(self, kept: int) -> None:
         """Remove the records that no replica needs: all but the last `kept` before the slowest one's progress."""
         oldest = min(self.progress().values(), default=0) - kept
-        for number in self.agreed():
-            if number > oldest:
-                break
+        unneeded = [number for number in self.agreed() if number <= oldest]
+        if unneeded:
+            self._note_forgotten(unneeded[-1])
+        for number in unneeded:
             self._coordinator.delete(_key(number))
         for prefix in (_DELIVERED, _BEGUN):
             for key in self._coordinator.list(prefix):
@@ -156,6 +177,12 @@ class EpochLog:
                 if int(key.removeprefix(prefix)) + MAX_BACK_OFF > oldest:
                     break
                 self._coordinator.delete(key)
+
+    def _note_forgotten(self, epoch: int) -> None:
+        """Before any record goes, so that nobody takes an epoch for one that was never agreed."""
+        while (known := self._coordinator.create_if_absent(_FORGOTTEN, str(epoch))) != str(epoch):
+            if int(known) > epoch or self._coordinator.replace(_FORGOTTEN, known, str(epoch)):
+                return
 
 
 def _key(epoch: int, prefix: str = _PREFIX) -> str:

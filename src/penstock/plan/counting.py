@@ -79,8 +79,7 @@ def ports_to_count(operator: Operator) -> tuple[str, ...]:
 def derive_counts(plan: Plan, measured: Measured) -> dict[str, int | None]:
     """The tuples of every operator: measured, or told by its sink, or by its inputs; None where unknown.
 
-    An operator that a rewrite took away is unknown, such as a filter merged into the next, unless it passes on all
-    that it takes.
+    An operator that a rewrite took away is unknown, unless it passes on all that it takes.
     """
     known = _counts_by_stream(plan, measured)
     for operator in operators_in_order(plan.topology):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from penstock.plan.graph import Acker, Apply, Exchange, Plan, Port, Read, Share, Step, Write, route_of_state
-from penstock.topology.model import Dup, Filter, RouteKind, Union
+from penstock.topology.model import Dup, RouteKind, Union
 
 Rewrite = Callable[[Plan], Plan]
 
@@ -78,28 +78,6 @@ def drop_overridden_exchanges(plan: Plan) -> Plan:
     return _bypass(plan, overridden, notes)
 
 
-def merge_filters(plan: Plan) -> Plan:
-    """Merge a filter into the one filter that reads it: one condition is checked, in the same order.
-
-    A filter with several readers stays, and so does one before a Share: what is shared is computed
-    once. A condition with a comment stays too, for the comment would swallow what comes after it.
-    """
-    for step in plan.steps:
-        match step:
-            case Apply(id=name, input=above, operator=Filter() as second):
-                first = plan.step(above)
-                if (isinstance(first, Apply) and isinstance(first.operator, Filter)
-                        and len(plan.readers(above)) == 1
-                        and not _has_comment(first.operator) and not _has_comment(second)):
-                    condition = f"({first.operator.condition}) AND ({second.condition})"
-                    merged = replace(second, condition=condition, inputs=first.operator.inputs)
-                    steps = (Apply(name, first.input, merged) if each is step else each
-                             for each in plan.steps if each is not first)
-                    note = f"merged filter '{above}' into '{name}'"
-                    return merge_filters(_noted(plan, steps, [note]))
-    return plan
-
-
 def drop_idle_shares(plan: Plan) -> Plan:
     """Drop the Shares that other rewrites left with one reader: nothing is shared."""
     idle = [step for step in plan.steps if isinstance(step, Share) and len(plan.readers(step.id)) < 2]
@@ -125,7 +103,6 @@ REWRITES: tuple[Rewrite, ...] = (
     drop_overridden_exchanges,
     drop_idle_shares,
     drop_repeated_shares,
-    merge_filters,
 )
 """In the order in which they run."""
 
@@ -143,10 +120,6 @@ def _only_exchanged_again(plan: Plan, exchange: Exchange) -> bool:
     readers = plan.readers(exchange.id)
     return (len(readers) == 1 and isinstance(readers[0], Exchange)
             and readers[0].route.kind is not RouteKind.LOCAL)
-
-
-def _has_comment(operator: Filter) -> bool:
-    return "--" in operator.condition or "/*" in operator.condition
 
 
 def _shared_above(plan: Plan, share: Share) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -44,9 +45,13 @@ class ReplicaPlace:
 
     def siblings_of(self, name: str) -> list[StateFolder]:
         """What the other replicas have, as far as it can be seen from here."""
-        own = [state for other, state in self.states().items() if other != name]
-        # At home is what was restored there: a node that begins with it has nothing else yet.
-        return [*own, *(state for home in self.elsewhere for state in (home, *home.replicas().values()))]
+        found = [state for other, state in self.states().items() if other != name]
+        for home in self.elsewhere:
+            # A disk that fails there is no reason to fail here.
+            with contextlib.suppress(OSError):
+                # At home is what was restored there: a node that begins with it has nothing else yet.
+                found += [home, *home.replicas().values()]
+        return found
 
     def state_of(self, name: str) -> StateFolder:
         return self.home.replica(name)
@@ -82,6 +87,7 @@ class Replica:
         """When it was seen to have done its first epoch."""
         self._replaced = False
         self._joined = False
+        self._left = threading.Event()
         self._catching_up = CatchingUp(WORTH_COPYING)
         self._say: Callable[[str], None] = lambda _: None
         self.run = Run(topology, own)
@@ -135,11 +141,15 @@ class Replica:
     def _catch_up(self) -> None:
         """When Spark is up, and not before: meanwhile the siblings have gone on."""
         self._wait_until_joined()
+        log = EpochLog(self._coordinator)
+        # Before it copies anything: what comes after this epoch stays in the log until it has done it.
+        log.note_progress(self.name, self.run.state.committed().epoch)
         # Without replicas the topology has run at home, or was restored there.
         siblings = [*self._place.siblings_of(self.name), self._place.home]
         taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
         if taken is not None:
             self._say(f"going on from a sibling's checkpoint of epoch {taken}")
+            log.note_progress(self.name, taken)
         self._refuse_what_is_forgotten()
         self._catching_up.begins(time.monotonic(), self.run.state.committed().epoch)
 
@@ -155,7 +165,7 @@ class Replica:
 
     def _catch_up_again(self, now: float, epoch: int) -> None:
         """Where replaying does not gain on the siblings: Spark is warm by now, and starts faster than before."""
-        head = max((state.committed().epoch for state in self._place.siblings_of(self.name)), default=0)
+        head = max((state.readable().epoch for state in self._place.siblings_of(self.name)), default=0)
         if self._catching_up.should_copy(now, epoch, head):
             self._say(f"{head - epoch} epochs behind, and hardly gaining: taking a sibling's checkpoint again")
             self._catching_up.copies()
@@ -211,22 +221,30 @@ class Replica:
             )
 
     def _join_again(self) -> None:
-        """The session was lost: this process was frozen, or the coordinator away."""
-        try:
-            if history_of(self._coordinator) != self._history:
-                # Begun anew without it: its state is of the history before.
-                self._joined = False
-                self._replaced = True
-                self.run.stop()
+        """The session was lost: this process was frozen, or the coordinator away, and may be for a while yet.
+
+        Tried until it answers, as the run waits for it, too. Nobody else needs this thread: nothing is watched here.
+        """
+        while not self._left.is_set():
+            try:
+                if not self._joins_again():
+                    self._joined = False
+                    self._replaced = True
+                    self.run.stop()
                 return
+            except CoordinationError:
+                self._left.wait(_SECONDS_BETWEEN_WORDS)
+
+    def _joins_again(self) -> bool:
+        """False when somebody has taken its place meanwhile: what is said under this name is of the other one."""
+        if history_of(self._coordinator) != self._history:
+            # Begun anew without it: its state is of the history before.
+            return False
+        try:
             self._roster.join(self._member)
         except NameTaken:
-            # Somebody has taken its place meanwhile: what is said under this name is of the other one.
-            self._joined = False
-            self._replaced = True
-            self.run.stop()
-        except CoordinationError:
-            self.run.stop()
+            return False
+        return True
 
     def _tell(self, snapshot: Snapshot) -> None:
         now = time.monotonic()
@@ -283,7 +301,9 @@ class Replica:
         return member is not None and member.run != self._member.run
 
     def _leave(self, how: str, why: str, progress: Snapshot | None = None) -> None:
-        last = self._told or Told(self._member.run, self.run.state.committed().epoch)
+        self._left.set()
+        # Its reason is told also when it is its disk.
+        last = self._told or Told(self._member.run, self.run.state.readable().epoch)
         if progress is not None:
             last = replace(last, epoch=progress.epoch, first=self.run.first, progress=asdict(progress))
         with contextlib.suppress(CoordinationError):

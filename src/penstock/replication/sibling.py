@@ -6,6 +6,7 @@ So does a run without replicas where there were some, and the other way round: t
 from __future__ import annotations
 
 import shutil
+import zipfile
 from collections.abc import Iterable
 
 from penstock.errors import CoordinationError
@@ -13,11 +14,17 @@ from penstock.runtime.checkpoint import newest_epoch
 from penstock.runtime.manifest import CHECKPOINT, COMMITTED, SHAPE
 from penstock.runtime.snapshots import passing_snapshot
 from penstock.runtime.state_files import link_checkpoint
-from penstock.runtime.state_folder import StateFolder
-from penstock.runtime.swap import swapped
+from penstock.runtime.state_folder import StateFolder, UnusableState
+from penstock.runtime.swap import is_unsettled, swapped
 
 WORTH_COPYING = 10
 """How many epochs behind a sibling: a copy takes about as long as a few epochs."""
+_DAMAGE = (UnusableState, OSError, ValueError, LookupError, zipfile.BadZipFile)
+"""What comes of files that cannot be read or written, or are not what they were."""
+
+
+class _NoneCopied(CoordinationError):
+    """There are checkpoints to begin with, and disks that fail."""
 
 
 def begin_from_sibling(
@@ -25,27 +32,50 @@ def begin_from_sibling(
 ) -> int | None:
     """Take over the checkpoint of the sibling that is furthest, if that is worth it; returns its epoch.
 
-    All or nothing. The sibling may be running. Who calls it must hold `state`.
+    All or nothing. The sibling may be running. One whose disk fails is passed over. Who calls it must hold `state`.
     """
-    # One that has come to the end has nothing to go on with.
-    going_on = (each for each in siblings if not each.committed().ended)
-    best = max(going_on, key=lambda each: each.committed().epoch, default=None)
-    own = newest_epoch(state.checkpoint)
-    behind = 0 if best is None else best.committed().epoch - (0 if own is None else own.epoch)
-    if best is None or behind < (1 if own is None else WORTH_COPYING):
-        return None
     try:
-        with (
-            passing_snapshot(best, topology, coordinator) as (draft, manifest),
-            swapped(state) as prepared,
-        ):
-            link_checkpoint(draft / CHECKPOINT, manifest.batch, prepared / CHECKPOINT, state.checkpoint)
-            for name in (SHAPE, COMMITTED):
-                shutil.copyfile(draft / name, prepared / name)
-            return manifest.epoch
-    except CoordinationError:
-        # The sibling has no whole epoch yet: replaying is as good.
+        return _take_over(state, siblings, topology, coordinator)
+    except _NoneCopied:
+        # Replaying may do.
         return None
+
+
+def _take_over(state: StateFolder, siblings: Iterable[StateFolder], topology: str, coordinator: str) -> int | None:
+    """The same; raises _NoneCopied when the disks of all fail that are worth it, or the own one."""
+    own = newest_epoch(state.checkpoint)
+    least = 1 if own is None else own.epoch + WORTH_COPYING
+    reached = {each: each.readable() for each in siblings}
+    # One that has come to the end has nothing to go on with.
+    worth_it = [each for each, so_far in reached.items() if so_far.epoch >= least and not so_far.ended]
+    failed: Exception | None = None
+    for sibling in sorted(worth_it, key=lambda each: reached[each].epoch, reverse=True):
+        # Its disk may be full, or only be read by now: then the files are copied to the own one at once.
+        for at in (sibling, state):
+            try:
+                return _copy(sibling, state, topology, coordinator, at)
+            except CoordinationError:
+                # The sibling has no whole epoch yet: replaying is as good.
+                break
+            except _DAMAGE as error:
+                if is_unsettled(state):
+                    # The copy is whole, and the own disk failed when it was put in place.
+                    raise
+                failed = error
+    if failed is not None:
+        raise _NoneCopied(f"no checkpoint of '{topology}' can be copied to {state.path}: {failed}") from failed
+    return None
+
+
+def _copy(sibling: StateFolder, state: StateFolder, topology: str, coordinator: str, at: StateFolder) -> int:
+    with (
+        passing_snapshot(sibling, topology, coordinator, at=at) as (draft, manifest),
+        swapped(state) as prepared,
+    ):
+        link_checkpoint(draft / CHECKPOINT, manifest.batch, prepared / CHECKPOINT, state.checkpoint)
+        for name in (SHAPE, COMMITTED):
+            shutil.copyfile(draft / name, prepared / name)
+        return manifest.epoch
 
 
 def go_on_without_replicas(home: StateFolder, topology: str, coordinator: str) -> int | None:
@@ -61,9 +91,10 @@ def go_on_without_replicas(home: StateFolder, topology: str, coordinator: str) -
                 f"replica {name} of '{topology}' is running: process {running}; stop it first, or run with as many "
                 "`replicas` as before"
             )
-    furthest = home.furthest().committed()
+    # All must be read: what they have is thrown away afterwards.
+    furthest = max((each.committed() for each in (home, *states.values())), key=lambda committed: committed.epoch)
     with home.held():
-        taken = begin_from_sibling(home, states.values(), topology, coordinator)
+        taken = _take_over(home, states.values(), topology, coordinator)
     if furthest.ended:
         # As after any run that has come to its end, the next begins anew.
         home.record(furthest)

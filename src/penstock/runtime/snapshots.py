@@ -71,11 +71,15 @@ def take_snapshot(state: StateFolder, topology: str, coordinator: str, name: str
 
 @contextmanager
 def passing_snapshot(
-    state: StateFolder, topology: str, coordinator: str, name: str | None = None
+    state: StateFolder, topology: str, coordinator: str, name: str | None = None, at: StateFolder | None = None
 ) -> Iterator[tuple[Path, Manifest]]:
-    """A snapshot for the time of the block: its folder and what is in it."""
-    _remove_leftovers(state)
-    draft = state.snapshots / f".{os.getpid()}-{uuid.uuid4().hex}"
+    """A snapshot for the time of the block: its folder and what is in it.
+
+    It is made beside the state, where its files are linked in a moment, unless it is to be made `at` another place.
+    """
+    at = at or state
+    _remove_leftovers(at)
+    draft = at.snapshots / f".{os.getpid()}-{uuid.uuid4().hex}"
     try:
         yield draft, _fill(draft, state, topology, coordinator, name)
     finally:

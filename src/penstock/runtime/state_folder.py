@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from penstock.errors import CoordinationError
+from penstock.errors import ConnectorError, CoordinationError
 from penstock.topology.model import Topology
 
 FOLDER = ".penstock"
@@ -66,6 +66,10 @@ class ToRestore:
     """What the epoch log is to know, as `EpochLog.exported` gives it."""
     forget: bool = False
     """Whether what the epoch log knows is of another history, and is forgotten first."""
+
+
+class UnusableState(ConnectorError):
+    """The disk with a state folder fails, is full or may only be read, or what is on it is damaged."""
 
 
 @dataclass(frozen=True)
@@ -123,17 +127,40 @@ class StateFolder:
         return {path.name: StateFolder(path) for path in sorted((self.path / _REPLICAS).glob("*"))}
 
     def furthest(self) -> StateFolder:
-        """Where the newest epoch is: here, or with the replica that has come furthest."""
-        return max((self, *self.replicas().values()), key=lambda each: each.committed().epoch)
+        """Where the newest epoch is: here, or with the replica that has come furthest.
+
+        One whose disk fails is passed over. Raises UnusableState when none of the others has come to an epoch: nobody
+        knows then that there was none.
+        """
+        every = (self, *self.replicas().values())
+        best = max(every, key=lambda each: each.readable().epoch)
+        return best if best.readable().epoch else max(every, key=lambda each: each.committed().epoch)
 
     def forget_replicas(self) -> None:
         shutil.rmtree(self.path / _REPLICAS, ignore_errors=True)
 
     def committed(self) -> Committed:
-        """What the last run left; nothing when there was none."""
+        """What the last run left; nothing when there was none. Raises UnusableState when it cannot be read."""
+        file = self.path / "committed"
         try:
-            return Committed(**json.loads((self.path / "committed").read_text()))
+            return Committed(**json.loads(file.read_text()))
         except FileNotFoundError:
+            return Committed()
+        except OSError as error:
+            raise UnusableState(
+                f"{file} says how far its run has come, and cannot be read ({error.strerror}): see to its disk"
+            ) from error
+        except (ValueError, TypeError) as error:
+            raise UnusableState(
+                f"{file} is damaged, perhaps since the machine lost power ({error}): put back a copy of {self.path}, "
+                "or move that folder away to begin anew"
+            ) from error
+
+    def readable(self) -> Committed:
+        """The same for somebody else, who can do without: nothing also when it cannot be read."""
+        try:
+            return self.committed()
+        except UnusableState:
             return Committed()
 
     def committed_at(self) -> float:
@@ -198,7 +225,7 @@ class StateFolder:
 
     @contextmanager
     def held(self) -> Iterator[int]:
-        """Hold the folder for one run; raises CoordinationError that says who has it.
+        """Hold the folder for one run; raises CoordinationError that says who has it, UnusableState if nobody can.
 
         Gives the lock's file descriptor. The lock is the operating system's: it goes with the last process that has
         this open, however that ends. The JVM inherits it, so that the next start waits for a JVM that outlives
@@ -208,7 +235,7 @@ class StateFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             file = (self.path / "holder").open("a+")
         except OSError as error:
-            raise CoordinationError(f"{self.path} cannot be used for state: {error.strerror}; try --state") from error
+            raise self._unusable(error) from error
         with file:
             deadline = time.monotonic() + _LINGER_SECONDS
             while not _locked(file):
@@ -220,13 +247,19 @@ class StateFolder:
                         "stop it first, or run with another --state"
                     )
                 time.sleep(_PAUSE_SECONDS)
-            file.truncate(0)
-            file.write(f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
-            file.flush()
+            try:
+                # Without a buffer, which a full disk would not take when the file is closed, either.
+                os.ftruncate(file.fileno(), 0)
+                os.write(file.fileno(), f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}".encode())
+            except OSError as error:
+                raise self._unusable(error) from error
             try:
                 yield file.fileno()
             finally:
                 fcntl.flock(file, fcntl.LOCK_UN)
+
+    def _unusable(self, error: OSError) -> UnusableState:
+        return UnusableState(f"{self.path} cannot be used for state: {error.strerror}; try --state")
 
 
 def _locked(file: IO[str]) -> bool:

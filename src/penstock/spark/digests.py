@@ -20,6 +20,7 @@ DIGEST = "digest"
 _HALF = 0xFFFFFFFF
 """Sums of half the hash fit into a long for as many rows as an epoch may have."""
 _WEIGHTS = 0xFFFF
+_NUMBER = r"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?"
 
 
 def with_digest(frame: DataFrame, step: str, rounded: Collection[str]) -> DataFrame:
@@ -72,8 +73,10 @@ def _holds(kind: DataType, what: Any) -> bool:
 
 
 def _hashed(value: Column, kind: DataType, rounded: bool) -> Column:
-    # Of a text nobody knows which of its digits are those of a sum.
-    return value.isNull() if rounded and isinstance(kind, StringType) else _exact(value, kind, rounded)
+    if rounded and isinstance(kind, StringType):
+        # Nobody knows which of its numbers are those of a sum: the rest of it is compared.
+        return F.regexp_replace(value, _NUMBER, "#")
+    return _exact(value, kind, rounded)
 
 
 def _exact(value: Column, kind: DataType, rounded: bool) -> Column:

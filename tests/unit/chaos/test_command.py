@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,14 @@ import typer
 from typer.testing import CliRunner, Result
 
 import penstock.cli.chaos
+from penstock.chaos.gaps import GapReport
+from penstock.chaos.rehearsal import Settings
+from penstock.chaos.report import Report
+from penstock.chaos.subject import Subject
+from penstock.chaos.trial import Outcome
 from penstock.cli.chaos import chaos
 from penstock.errors import TopologyError
+from penstock.topology.model import Delivery
 
 FAKE = str(Path(__file__).with_name("fake_run.py"))
 
@@ -37,6 +44,28 @@ def test_a_kept_promise_ends_with_0(project: Path, monkeypatch: pytest.MonkeyPat
     report = json.loads((project / "report.json").read_text())
     assert report["kept"] is True
     assert report["seed"] == 5
+
+
+def test_a_gap_that_was_noticed_ends_with_1_where_that_is_asked_for(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gaps = GapReport(quiet=1.2, struck=2.3, struck_after=7, interval=1.0, slowest_recovery=20.0)
+
+    def rehearsed(subject: Subject, settings: Settings, *_: object) -> Report:
+        done = Outcome(True, 25, 0, 0, 90.0, 1, 2.3, 7)
+        return Report(subject.topology.name, Delivery.EXACTLY_ONCE, settings.seed, (), 30, done,
+                      replace(done, gaps=gaps), (), (), (), gap_goal=settings.gap_goal)  # fmt: skip
+
+    monkeypatch.setattr("penstock.chaos.rehearsal.rehearse", rehearsed)
+    told = run(monkeypatch, str(project), "--replicas", "2")
+    failed = run(monkeypatch, str(project), "--replicas", "2", "--gap-goal")
+    assert (told.exit_code, failed.exit_code) == (0, 1), told.output + failed.output
+    for done in (told, failed):
+        assert "2.30 s, after epoch 7; goal: at most 1.20 s otherwise and an interval of 1.00 s" in done.stdout
+        assert "exactly-once kept, A GAP WAS NOTICED under" in done.stdout
+    alone = run(monkeypatch, str(project), "--gap-goal")
+    assert alone.exit_code == 2
+    assert "--gap-goal is for replicas" in alone.stderr
 
 
 def test_what_was_found_is_told_though_the_disk_is_full_under_the_report(

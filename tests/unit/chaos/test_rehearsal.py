@@ -27,12 +27,15 @@ def rehearsed(
     assert topology is not None and not problems
     subject = prepare(replace(topology, delivery=delivery), {}, kills)
     ways = fake_ways(project.parent, "30", *arguments)
-    return rehearse(subject, Settings(kills, seed=1, deep=deep), ways, project.parent / "scratch")
+    settings = Settings(kills, seed=1, deep=deep, gap_goal=True)
+    return rehearse(subject, settings, ways, project.parent / "scratch")
 
 
 def test_a_topology_that_keeps_its_promise(project: Path) -> None:
     report = rehearsed(project)
     assert report.kept
+    # Without replicas there is no gap that should not be noticed.
+    assert (report.gap_goal, report.noticed, report.passed) == (True, None, True)
     (verdict,) = report.verdicts
     assert (verdict.sink, verdict.rows, verdict.lost, verdict.duplicated) == ("out", 30, 0, 0)
     assert report.left_out == ("seen",)

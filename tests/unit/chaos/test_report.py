@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from penstock.chaos.gaps import GapReport
 from penstock.chaos.report import Report
 from penstock.chaos.schedule import Act, Disturbance
 from penstock.chaos.trial import Outcome, Strike
@@ -62,6 +63,28 @@ def test_the_report_file_holds_everything() -> None:
     assert first == {"number": 1, "act": "kill -9 of the JVM", "moment": "between-sinks", "epoch": 3,
                      "seconds": 12.346, "done": True, "outcome": ""}  # fmt: skip
     assert (last["done"], last["seconds"]) == (False, None)
+
+
+def with_gap(seconds: float, gap_goal: bool = False, breaches: tuple[str, ...] = ()) -> Report:
+    one = report(breaches=breaches)
+    gaps = GapReport(quiet=1.2, struck=seconds, struck_after=7, interval=1.0, slowest_recovery=20.0)
+    return replace(one, disturbed=replace(one.disturbed, gaps=gaps), gap_goal=gap_goal)
+
+
+def test_a_gap_that_was_noticed_is_told_and_a_failure_only_where_that_is_asked_for() -> None:
+    for gap_goal in (False, True):
+        hidden, noticed = with_gap(2.1, gap_goal), with_gap(2.3, gap_goal)
+        assert (hidden.kept, hidden.noticed, hidden.passed) == (True, False, True)
+        assert (noticed.kept, noticed.noticed, noticed.passed) == (True, True, not gap_goal)
+        assert hidden.lines()[-1].startswith("exactly-once kept under")
+        assert noticed.lines()[-1].startswith("exactly-once kept, A GAP WAS NOTICED under")
+        lost = with_gap(2.1, gap_goal, ("2 rows were lost",))
+        assert (lost.kept, lost.noticed, lost.passed) == (False, False, False)
+    written = json.loads(json.dumps(with_gap(2.3, True).to_json()))
+    assert (written["passed"], written["kept"], written["noticed"]) == (False, True, True)
+    assert (written["disturbed"]["gaps"]["struck"], written["disturbed"]["gaps"]["goal"]) == (2.3, 2.2)
+    alone = report().to_json()
+    assert (alone["passed"], alone["noticed"], alone["disturbed"]["gaps"]) == (True, None, None)
 
 
 def test_rescales_are_listed_and_counted_apart() -> None:

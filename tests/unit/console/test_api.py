@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
@@ -9,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,14 +26,14 @@ from penstock.cli.main import app
 from penstock.console import api, master, service, watching
 from penstock.console.bundle import pack
 from penstock.console.client import Client
-from penstock.console.desired import Desired, Goal
+from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.home import ConsoleHome
 from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.nodes import Node, Nodes, Task
-from penstock.console.tokens import Role
+from penstock.console.tokens import Role, Tokens
 from penstock.console.watching import RECENT_SECONDS
 from penstock.coordination.memory import MemoryCoordinator
-from penstock.errors import ConsoleError, CoordinationError
+from penstock.errors import CommandRefused, ConsoleError, CoordinationError
 
 from ...waiting import wait_until
 from ..cli.typed import penstock
@@ -69,8 +70,8 @@ def bundle(folder: Path, chaos: str = "refused", place: str = "out/rows.jsonl") 
     return pack(own)
 
 
-def submit(console: RunningConsole, packed: bytes, replace: bool = False) -> dict[str, Any]:
-    return console.client.submit(packed, "topology.yaml", (), replace, False)
+def submit(console: RunningConsole, packed: bytes, replace: bool = False, fresh: bool = False) -> dict[str, Any]:
+    return console.client.submit(packed, "topology.yaml", (), replace, fresh)
 
 
 def raw(
@@ -105,8 +106,9 @@ def test_a_topology_has_the_node_that_is_there(console: RunningConsole, packed: 
 
 def test_the_same_name_twice_is_refused_and_replaced_when_asked(console: RunningConsole, tmp_path: Path) -> None:
     first = submit(console, bundle(tmp_path))
-    with pytest.raises(ConsoleError, match="--replace"):
-        submit(console, bundle(tmp_path, "allowed"))
+    for other in (bundle(tmp_path), bundle(tmp_path, "allowed")):
+        with pytest.raises(ConsoleError, match="--replace"):
+            submit(console, other)
     second = submit(console, bundle(tmp_path, "allowed"), replace=True)
     assert first["digest"] != second["digest"]
     wanted = Desired(console.coordinator).get("count")
@@ -485,6 +487,26 @@ def test_a_running_topology_is_not_removed(console: RunningConsole, packed: byte
     assert Desired(console.coordinator).names() == []
 
 
+def test_one_whose_node_is_lost_for_good_can_be_removed(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(console, packed)
+    console.see("count", how="running")
+    monkeypatch.setattr(watching, "SILENT_SECONDS", -1.0)
+    assert "it ends when its node is back" in console.client.remove("count")["said"]
+    assert Desired(console.coordinator).names() == []
+
+
+def test_one_that_was_removed_begins_anew_where_that_is_asked(console: RunningConsole, packed: bytes) -> None:
+    for fresh, times in ((False, 0), (True, 1), (False, 1), (True, 2)):
+        submit(console, packed, fresh=fresh)
+        wanted = Desired(console.coordinator).get("count")
+        assert wanted is not None
+        assert wanted.fresh == times
+        console.see("count", how="stopped")
+        console.client.remove("count")
+
+
 def test_whoever_asks_is_told_what_is_so_now(tmp_path: Path, packed: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     # By itself the master looks once.
     monkeypatch.setattr(master, "LOOK_SECONDS", 600.0)
@@ -535,6 +557,110 @@ def test_rates_events_and_figures_come_from_what_nodes_see(console: RunningConso
 def test_health_is_told_to_everybody(console: RunningConsole) -> None:
     assert raw(console, "/healthz") == (200, "alive\n")
     assert raw(console, "/readyz") == (200, "ready\n")
+
+
+@contextmanager
+def many_asking(console: RunningConsole, number: int, method: str, path: str, body: bytes | None = None
+                ) -> Iterator[list[Future[tuple[int, Any]]]]:  # fmt: skip
+    with ThreadPoolExecutor(number) as asking:
+        yield [asking.submit(raw, console, path, method, body, Content_Type="application/json") for _ in range(number)]
+
+
+def test_commands_that_wait_for_their_nodes_keep_nobody_from_looking(
+    console: RunningConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than the server has threads for everything else."""
+    over, waiting = threading.Event(), []
+
+    def command(*_: Any) -> dict[str, Any]:
+        waiting.append(None)
+        over.wait(30)
+        return {"done": True, "said": "done"}
+
+    monkeypatch.setattr(service.Service, "command", command)
+    with many_asking(console, 45, "POST", "/api/topologies/count/commands", b'{"verb": "restart"}') as given:
+        try:
+            wait_until(lambda: len(waiting) >= 40)
+            for path in ("/healthz", "/readyz", "/metrics", "/api/topologies"):
+                assert raw(console, path)[0] == 200
+        finally:
+            over.set()
+        assert {each.result()[0] for each in given} == {200}
+
+
+def test_more_commands_at_once_than_there_are_places_for_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(api, "_COMMANDS_AT_ONCE", 2)
+    monkeypatch.setattr(service.Service, "command", lambda *_: {"done": over.wait(30), "said": "done"})
+    with running_console(tmp_path / "home") as console:
+        path, body = "/api/topologies/count/commands", b'{"verb": "restart"}'
+        with many_asking(console, 3, "POST", path, body) as given:
+            try:
+                wait_until(lambda: any(each.done() for each in given))
+                code, said = next(each for each in given if each.done()).result()
+                assert (code, "2 commands are being carried out, and this one was not" in said) == (429, True)
+            finally:
+                over.set()
+        assert sorted(each.result()[0] for each in given) == [200, 200, 429]
+        # Who is done makes room.
+        assert raw(console, path, "POST", body, Content_Type="application/json")[0] == 200
+
+
+def test_a_master_is_alive_also_while_all_its_threads_wait(
+    console: RunningConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over, waiting = threading.Event(), []
+
+    def overview(_: Any) -> list[dict[str, Any]]:
+        waiting.append(None)
+        over.wait(30)
+        return []
+
+    monkeypatch.setattr(service.Service, "overview", overview)
+    with many_asking(console, 41, "GET", "/api/topologies"):
+        try:
+            wait_until(lambda: len(waiting) >= 40)
+            assert raw(console, "/healthz") == (200, "alive\n")
+        finally:
+            over.set()
+
+
+def test_before_its_first_look_a_master_does_not_say_that_nothing_is_there(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    Desired(coordinator).add(Wanted("count", "0" * 64, "topology.yaml"))
+    just_started = master.Master(coordinator, master.Candidate("m", "http://m", "0", 1))
+    asked = service.Service(just_started, ConsoleHome(tmp_path), coordinator)
+    for ask in (lambda: asked.details("count"), asked.overview):
+        with pytest.raises(CoordinationError, match="has just started"):
+            ask()
+    just_started.watching.look()
+    assert asked.details("count")["name"] == "count"
+    with pytest.raises(CommandRefused, match="there is no topology 'other'"):
+        asked.details("other")
+
+
+def test_a_page_that_comes_before_the_first_look_stays_and_goes_on_by_itself(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    Desired(coordinator).add(Wanted("count", "0" * 64, "topology.yaml"))
+    just_started = master.Master(coordinator, master.Candidate("m", "http://m", "0", 1))
+    asked = service.Service(just_started, ConsoleHome(tmp_path), coordinator)
+    anybody = api.Access(Tokens(coordinator), True, frozenset())
+
+    async def connected() -> bool:
+        return False
+
+    async def told() -> list[str]:
+        page: Any = SimpleNamespace(headers={}, cookies={}, is_disconnected=connected)
+        looks = api._looks(page, asked, "count", anybody)
+        first = await anext(looks)
+        just_started.watching.look()
+        return [first, await anext(looks)]
+
+    before, after = asyncio.run(told())
+    assert before.startswith("event: trouble") and "has just started" in before
+    assert after.startswith("data: {") and '"name": "count"' in after
 
 
 def test_who_sees_no_coordinator_or_no_leader_is_not_ready(tmp_path: Path) -> None:
@@ -744,6 +870,13 @@ def test_a_command_that_nobody_has_answered_yet_is_pending_and_one_that_broke_ha
     console.node("a")
     wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
     monkeypatch.setattr(service, "_ANSWER_SECONDS", 0.0)
+    given = Nodes.give
+
+    def begun(self: Nodes, task: Task) -> None:
+        given(self, task)
+        self.begin(task, "a start of the node's supervisor")
+
+    monkeypatch.setattr(Nodes, "give", begun)
     assert not console.client.command("count", "freeze")["done"]
 
     def away(self: Nodes, task: Task) -> None:
@@ -755,6 +888,28 @@ def test_a_command_that_nobody_has_answered_yet_is_pending_and_one_that_broke_ha
     pending, failed = audit(console)[3::2]
     assert (pending["outcome"], failed["outcome"]) == ("pending", "failed")
     assert failed["said"] == "CoordinationError: the coordinator does not answer"
+
+
+def test_a_command_that_no_node_has_begun_is_refused_and_is_not_done_later(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(console, packed)
+    console.node("a")
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+    monkeypatch.setattr(service, "_ANSWER_SECONDS", 0.0)
+    seen: list[Task] = []
+    given = Nodes.give
+
+    def noted(self: Nodes, task: Task) -> None:
+        given(self, task)
+        seen.append(task)
+
+    monkeypatch.setattr(Nodes, "give", noted)
+    with pytest.raises(ConsoleError, match="node a does not answer, and nothing was done"):
+        console.client.command("count", "freeze")
+    assert console.nodes.tasks("a") == []
+    # Also where the node has read it just before.
+    assert not console.nodes.begin(seen[0], "a start of the node's supervisor")
 
 
 def test_a_token_is_kept_as_a_digest_only(guarded: RunningConsole) -> None:

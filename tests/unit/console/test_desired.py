@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from penstock.console.calling import Calling
 from penstock.console.desired import Beginning, Desired, Goal, Wanted
+from penstock.console.home import ConsoleHome
 from penstock.console.nodes import Node, Nodes, NodeTaken, Task
+from penstock.console.tending import Act, There, begun_with, decide
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.errors import CommandRefused, ConsoleError
 
@@ -39,6 +43,32 @@ def test_the_same_name_twice_is_refused(desired: Desired) -> None:
     with pytest.raises(CommandRefused, match="--replace"):
         desired.add(replace(COUNT, digest="other"))
     assert desired.get("count") == COUNT
+
+
+def test_one_that_was_removed_goes_on_with_its_history(desired: Desired) -> None:
+    calling = Calling("n", ConsoleHome(Path("home")))
+    spread = replace(COUNT, spread=True, nodes={"1": "n", "2": "m"})
+    desired.add(spread)
+    desired.change("count", lambda wanted: replace(wanted, fresh=2))
+    for _ in range(2):
+        desired.remove("count")
+        # The log that its nodes share is of history 2, and refuses whoever comes with one before.
+        assert calling.share(desired.add(spread))[:2] == ["--share", "1@2"]
+    desired.remove("count")
+    assert desired.add(replace(spread, fresh=1)).fresh == 3
+    assert desired.add(replace(COUNT, name="other")).fresh == 0
+
+
+def test_one_that_was_removed_starts_when_it_is_submitted_again_also_where_it_had_ended(desired: Desired) -> None:
+    first = desired.add(COUNT)
+    ended = There(begun_with(first, ()), ended=True)
+    assert decide(first, ended, now=0.0) is Act.NOTHING
+    for _ in range(2):
+        desired.remove("count")
+        again = desired.add(COUNT)
+        assert decide(again, ended, now=0.0) is Act.START
+        ended = There(begun_with(again, ()), ended=True)
+        assert decide(again, ended, now=0.0) is Act.NOTHING
 
 
 def test_a_change_for_nothing_is_refused_with_what_there_is(desired: Desired) -> None:
@@ -106,6 +136,24 @@ def test_a_task_is_begun_once_and_its_result_is_kept() -> None:
     result = nodes.result("0001")
     assert result is not None
     assert (result.done, result.said) == (True, "killed")
+
+
+def test_a_task_is_taken_back_unless_it_is_begun_or_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Nodes(MemoryCoordinator())
+    unseen, begun, done = (Task(f"000000000{number}.5-abc", "a", "kill", "count") for number in range(3))
+    for task in (unseen, begun, done):
+        nodes.give(task)
+    nodes.begin(begun, "a start")
+    nodes.finish(done, True, "killed")
+    answers = [nodes.take_back(task) for task in (unseen, begun, done)]
+    assert [answer and (answer.done, answer.said.split(",")[0]) for answer in answers] == [
+        (False, "node a does not answer"), None, (True, "killed")]
+    assert nodes.tasks("a") == [begun]
+    assert [nodes.is_taken_back(task) for task in (unseen, begun)] == [True, False]
+    # It is remembered for as long as a node may be at it still.
+    nodes.forget_old_results()
+    assert not nodes.is_taken_back(unseen)
+    assert not nodes.begin(begun, "another start")
 
 
 def test_what_nodes_see_is_kept_by_topology() -> None:

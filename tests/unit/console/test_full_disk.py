@@ -27,6 +27,7 @@ from penstock.errors import ConsoleError
 
 from ...own_mounts import with_own_mounts
 from ...waiting import wait_until
+from .looking import look_with_files
 from .running_console import running_console
 
 NO_ROOM = "No space left on device"
@@ -128,12 +129,12 @@ def test_a_node_whose_disk_is_full_says_so_and_starts_when_there_is_room(
         Desired(coordinator).add(Wanted("count", digest_of(contents(packed)), "topology.yaml", nodes={"1": "n"}))
         node = NodeSupervisor(Node("n", "here", 1, "0"), home, coordinator, lambda _: packed)
         disk.fill()
-        node.look()
+        look_with_files(node, "count")
         seen = Nodes(coordinator).told()["count"]["n"]
         assert (seen["how"], NO_ROOM in seen["why"]) == ("starting", True)
         assert (started, node._tended["count"].there.failures) == ([], 0)
         disk.free()
-        node.look()
+        look_with_files(node, "count")
         assert len(started) == 1
         wait_until(lambda: node._tended["count"].process is None or node._tended["count"].process.poll() is not None)
 

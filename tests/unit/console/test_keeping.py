@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from penstock.console import service
+from penstock.console import fetching, service
 from penstock.console.bundle import check_bundle, contents, digest_of
 from penstock.console.desired import Desired
 from penstock.console.fetching import fetch_from
@@ -119,6 +122,30 @@ def test_where_nobody_has_it_everybody_is_named(tmp_path: Path) -> None:
             fetch_from(home, lambda: [gone, one.master.me])("0123" * 16)
     with pytest.raises(OSError, match="no master is there to ask"):
         fetch_from(home, list)("0123" * 16)
+
+
+def test_a_master_that_drips_is_given_up_and_the_next_one_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "_WHOLE_SECONDS", 0.2)
+    over = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.recv(10_000)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+            for _ in range(100):
+                connection.sendall(b"x")
+                over.wait(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, one_master(tmp_path / "one", MemoryStore()) as one:
+        threading.Thread(target=drip, args=(listener,), daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        dripping = Candidate("dripping", url, "0", 1, socket.gethostname())
+        with pytest.raises(OSError, match=f"{url}: it had not sent all of it after 0.2 s; {one.url}: .* no bundle 01"):
+            fetch_from(ConsoleHome(tmp_path / "node"), lambda: [dripping, one.master.me])("0123" * 16)
+        over.set()
 
 
 def test_a_full_disk_is_told_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,7 @@ from penstock.runtime.progress_file import ProgressFile
 from penstock.runtime.state_folder import StateFolder
 
 from ...waiting import wait_until
+from .looking import look_with_files
 
 
 def test_a_disk_that_takes_nothing_is_told_and_tried_again(tmp_path: Path) -> None:
@@ -54,7 +55,7 @@ def test_a_disk_that_takes_nothing_is_told_and_tried_again(tmp_path: Path) -> No
     # Where a note would be written there is something else.
     (home.topology("t", "n").path / ".begun.draft").mkdir(parents=True)
     node = NodeSupervisor(Node("n", "here", 1, "0"), home, coordinator, lambda _: packed)
-    node.look()
+    look_with_files(node)
     seen = Nodes(coordinator).told()["t"]["n"]
     assert (seen["how"], "Is a directory" in seen["why"]) == ("starting", True)
     # Not at once, but after a pause; and it does not count as a failure of the topology.
@@ -68,6 +69,93 @@ def supervisor(tmp_path: Path, coordinator: MemoryCoordinator) -> NodeSupervisor
     """A node that has a topology which is stopped."""
     Desired(coordinator).add(Wanted("t", "0" * 64, "topology.yaml", goal=Goal.STOP, nodes={"1": "n"}))
     return NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+
+
+# One topology whose files cannot be read, and another one.
+
+
+def two_topologies(tmp_path: Path, coordinator: MemoryCoordinator, goal: Goal = Goal.RUN) -> NodeSupervisor:
+    """A node with topology `a`, and with `b`, which is stopped."""
+    for name, each in (("a", goal), ("b", Goal.STOP)):
+        Desired(coordinator).add(Wanted(name, "0" * 64, "topology.yaml", goal=each, nodes={"1": "n"}))
+    return NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+
+
+def damaged(node: NodeSupervisor, name: str) -> Path:
+    """What a power cut leaves: the file is there, and what was written to it is not."""
+    file = node._home.topology(name, "n").state.path / "committed"
+    file.parent.mkdir(parents=True)
+    file.write_text("")
+    return file
+
+
+def test_a_topology_whose_state_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = two_topologies(tmp_path, coordinator), Nodes(coordinator)
+    said: list[str] = []
+    node._say = said.append
+    file = damaged(node, "a")
+    nodes.give(Task("1", "n", "log", "b"))
+    node.look()
+    node.look()
+    told = nodes.told()
+    assert (told["a"]["n"]["how"], told["b"]["n"]["how"]) == ("failed", "stopped")
+    assert f"{file} is damaged" in told["a"]["n"]["why"]
+    assert (nodes.result("1") or pytest.fail("no answer")).done
+    assert len(said) == 1, "it is said once"
+    # As the message says.
+    file.unlink()
+    node._tended["a"].refused = "0" * 64
+    node.look()
+    assert nodes.told()["a"]["n"]["how"] == "starting"
+
+
+def test_a_topology_that_runs_is_stopped_although_its_state_cannot_be_read(
+    tmp_path: Path, watcher: subprocess.Popen[bytes]
+) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = two_topologies(tmp_path, coordinator), Nodes(coordinator)
+    Desired(coordinator).remove("b")
+    file = damaged(node, "a")
+    node.look()
+    seen = nodes.told()["a"]["n"]
+    assert (seen["how"], f"{file} is damaged" in seen["why"]) == ("starting", True)
+    Desired(coordinator).change("a", lambda now: replace(now, goal=Goal.STOP))
+    node.look()
+    assert watcher.wait(10) < 0
+
+
+def test_a_node_starts_although_it_cannot_be_seen_whether_a_topology_runs(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = two_topologies(tmp_path, coordinator), Nodes(coordinator)
+    holder = node._home.topology("a", "n").state.path / "holder"
+    holder.mkdir(parents=True)
+    gone = node._home.topology("gone", "n").state.path / "holder"
+    gone.mkdir(parents=True)
+    node.find()
+    node.look()
+    told = nodes.told()
+    assert (told["a"]["n"]["how"], told["a"]["n"]["why"]) == ("failed", f"node n: Is a directory: {holder}")
+    assert told["b"]["n"]["how"] == "stopped"
+    # It is not wanted, and may run: it is let go when it is seen that it does not.
+    assert "gone" in node._tended
+    gone.rmdir()
+    node.look()
+    assert "gone" not in node._tended
+
+
+def test_what_cannot_be_told_of_a_topology_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = two_topologies(tmp_path, coordinator, Goal.STOP), Nodes(coordinator)
+    secrets = node._home.topology("a", "n").path / "secrets"
+    secrets.mkdir(parents=True)
+    nodes.give(Task("1", "n", "log", "a"))
+    monkeypatch.setattr(node_supervisor, "newest_progress", lambda place: place.secrets() and None)
+    node.look()
+    told = nodes.told()
+    assert (told["a"]["n"]["why"], told["b"]["n"]["how"]) == (f"node n: Is a directory: {secrets}", "stopped")
+    answer = nodes.result("1") or pytest.fail("no answer")
+    assert (answer.done, answer.said) == (False, f"the log of 'a' cannot be told: Is a directory: {secrets}")
 
 
 def test_a_command_is_carried_out_once_although_its_end_could_not_be_told(
@@ -164,7 +252,8 @@ def test_what_has_not_changed_is_not_told_again_and_again(tmp_path: Path, monkey
     assert nodes.told()["t"]["n"]["at"] == first
     place = node._tended["t"].place
     place.path.mkdir(parents=True)
-    ProgressFile(place.progress).write({"epoch": 1})
+    progress = {"epoch": 1, "lag": 0, "late": 0, "tuples": {}, "delivered": {}, "failed": {}}
+    ProgressFile(place.progress).write(progress)
     node.look()
     told = nodes.told()["t"]["n"]
     assert (told["at"] > first, told["progress"]["epoch"]) == (True, 1)
@@ -218,7 +307,7 @@ def test_a_version_that_was_not_put_in_place_is_tried_again(
         return outcomes.pop(0)
 
     monkeypatch.setattr(NodeCommands, "_called", called)
-    node.look()
+    look_with_files(node)
     tended = node._tended["t"]
     wait_until(lambda: not tended.busy)
     assert tended.place.begun().digest == "old"
@@ -227,7 +316,7 @@ def test_a_version_that_was_not_put_in_place_is_tried_again(
     node.look()
     assert not tended.busy
     tended.not_before = 0.0
-    node.look()
+    look_with_files(node)
     wait_until(lambda: not tended.busy)
     assert (tended.place.begun().digest == "old", tended.trouble, outcomes) == (False, "", [])
     node.look()
@@ -240,7 +329,7 @@ def test_who_is_to_stop_is_not_put_off_by_a_change_that_goes_from_replica_to_rep
     coordinator = MemoryCoordinator()
     node = renewing(tmp_path, coordinator)
     monkeypatch.setattr(Calling, "line", lambda *_: list(SLEEPING))
-    node.look()
+    look_with_files(node)
     tended = node._tended["t"]
     wait_until(lambda: tended.rolling is not None)
     Desired(coordinator).change("t", lambda now: replace(now, goal=Goal.STOP))
@@ -267,13 +356,41 @@ def test_files_that_nobody_has_yet_are_asked_for_again_but_not_at_every_look(tmp
         raise OSError("no master is there to ask")
 
     node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path / "home"), coordinator, fetch, said.append)
-    node.look()
+    look_with_files(node)
     node.look()
     assert asked == 1
     node._tended["t"].not_before = 0.0
-    node.look()
+    look_with_files(node)
     assert asked == 2
     assert said == ["t: its files could not be had: no master is there to ask"]
+
+
+def test_a_node_looks_after_the_others_while_it_waits_for_files(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = two_topologies(tmp_path, coordinator), Nodes(coordinator)
+    answer = threading.Event()
+    asked: list[str] = []
+
+    def fetch(wanted: str) -> bytes:
+        asked.append(wanted)
+        answer.wait(30)
+        raise OSError("a master says nothing")
+
+    node._fetch = fetch
+    nodes.give(Task("1", "n", "log", "b"))
+    looking = threading.Thread(target=lambda: (node.look(), node.look()), daemon=True)
+    looking.start()
+    looking.join(10)
+    waited = looking.is_alive()
+    told = nodes.told()
+    node._wake.clear()
+    answer.set()
+    assert not waited
+    assert (told["a"]["n"]["how"], told["b"]["n"]["how"], len(asked)) == ("starting", "stopped", 1)
+    assert (nodes.result("1") or pytest.fail("no answer")).done
+    assert node._wake.wait(10), "it looks when the answer is here"
+    node.look()
+    assert nodes.told()["a"]["n"]["why"] == "its files could not be had: a master says nothing"
 
 
 def test_files_that_are_not_those_that_were_submitted_are_not_run(tmp_path: Path) -> None:
@@ -290,7 +407,7 @@ def test_files_that_are_not_those_that_were_submitted_are_not_run(tmp_path: Path
         return others
 
     node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path / "home"), coordinator, fetch)
-    node.look()
+    look_with_files(node)
     node.look()
     seen = Nodes(coordinator).told()["t"]["n"]
     assert (seen["how"], seen["why"]) == (
@@ -333,7 +450,7 @@ def test_replicas_that_are_started_again_have_not_differed_yet(
     monkeypatch.setattr(Calling, "line", lambda *_: [sys.executable, "-c", ""])
     node = renewing(tmp_path, MemoryCoordinator())
     (wanted,), tended = node._desired.all(), Tended(node._home.topology("t", "n"), divergence="replicas 1 and 2 differ")
-    node._start(wanted, tended)
+    wait_until(lambda: node._start(wanted, tended) or tended.process is not None)
     assert tended.process is not None
     tended.process.wait()
     assert tended.divergence == ""
@@ -437,7 +554,7 @@ def test_what_stands_for_a_variable_is_known_before_it_can_be_said(
     node = renewing(tmp_path, coordinator)
     wanted = Desired(coordinator).change("t", lambda now: replace(now, replicas=1, variables=(VARIABLE, "NOT_SET")))
     tended = Tended(node._home.topology("t", "n"))
-    node._start(wanted, tended)
+    wait_until(lambda: node._start(wanted, tended) or tended.process is not None)
     assert tended.process is not None
     tended.process.wait()
     # This supervisor's successor has another value.

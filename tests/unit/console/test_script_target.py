@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.console.client import AnswerLost, Client
 from penstock.console.desired import Desired, Wanted
 
 from ...waiting import wait_until
@@ -93,6 +94,22 @@ def test_what_could_not_be_done_is_said_and_counted(console: RunningConsole) -> 
     assert "% not done: there is no replica 2: the topology has 2, counted from 0" in said
     assert "% not done: crash 1: it was done" in said
     assert done == ["crash --replica 1", "freeze --replica 2 --operator OP1"]
+
+
+@pytest.mark.parametrize(("error", "said"), [
+    (AnswerLost("its answer was lost"), "% perhaps done: crash 1: its answer was lost"),
+    (RuntimeError("something unforeseen"), "% not done: crash 1: something unforeseen"),
+])  # fmt: skip
+def test_no_command_is_lost_without_a_word(
+    console: RunningConsole, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    def command(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Client, "command", command)
+    code, lines, why = run_script(console, "Crash OP1 0\nWait 1\n")
+    assert (code, "1 of 2 commands could not be carried out" in why) == (1, True)
+    assert said in lines
 
 
 def test_what_makes_no_sense_is_refused(console: RunningConsole) -> None:

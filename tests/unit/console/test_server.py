@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -12,10 +15,13 @@ from penstock.console import server
 from penstock.console.desired import Wanted
 from penstock.console.home import ConsoleHome
 from penstock.console.node_supervisor import NodeSupervisor
+from penstock.console.nodes import Node, Nodes, NodeTaken
 from penstock.console.server import ConsoleSettings, _access
 from penstock.console.tokens import Role, Tokens
 from penstock.coordination.memory import MemoryCoordinator, MemoryStore
 from penstock.errors import ConsoleError
+
+from ...waiting import wait_until
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "console.example.org"])
@@ -54,14 +60,14 @@ def test_a_master_that_others_cannot_reach_knows_it(
 def test_nodes_with_homes_of_their_own_share_the_log_of_a_spread_topology(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coordinator: str, log: str
 ) -> None:
-    monkeypatch.setattr(NodeSupervisor, "join", lambda self: None)
+    monkeypatch.setattr(NodeSupervisor, "join", lambda self, turned_away: None)
     monkeypatch.setattr(NodeSupervisor, "run", lambda self: None)
     made: list[NodeSupervisor] = []
     monkeypatch.setattr(server, "NodeSupervisor", lambda *given: made.append(NodeSupervisor(*given)) or made[-1])
     for name in ("one", "two"):
         settings = ConsoleSettings(ConsoleHome(tmp_path / name), coordinator.format(tmp_path), node=name)
         with ExitStack() as resources:
-            server._start_supervisor(settings, MemoryCoordinator(), lambda _: None, resources)
+            server._start_supervisor(settings, MemoryCoordinator(), lambda _: None, resources, lambda _: None)
     spread = Wanted("t", "", "topology.yaml", replicas=2, spread=True)
     assert [each._calling.shared_log(spread) for each in made] == [log.format(tmp_path)] * 2
 
@@ -75,3 +81,35 @@ def test_without_tokens_nothing_is_started(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(ConsoleError, match="tokens are needed"):
         server.serve(ConsoleSettings(ConsoleHome(tmp_path), "memory:", host="0.0.0.0", port=port), lambda _: None)
     assert store.entries == {}
+
+
+def test_a_supervisor_that_comes_back_to_a_node_which_has_another_ends_with_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryStore()
+    own, other = MemoryCoordinator(store), MemoryCoordinator(store)
+    monkeypatch.setattr(server, "open_coordinator", lambda _: own)
+    said, over = list[str](), threading.Event()
+
+    def take_its_place() -> None:
+        wait_until(lambda: "n" in Nodes(other).alive())
+        # It is frozen for long, another one comes, and then it goes on.
+        store.end_session(own)
+        Nodes(other).join(Node("n", "there", 7, "0"))
+        own.watches.expired()
+        if not over.wait(20):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    taking = threading.Thread(target=take_its_place)
+    taking.start()
+    settings = ConsoleSettings(ConsoleHome(tmp_path), "memory:", node="n", master=False)
+    try:
+        with pytest.raises(NodeTaken, match="'n' is running already: process 7 on there"):
+            server.serve(settings, said.append)
+    except KeyboardInterrupt:
+        pytest.fail("it went on beside the other one")
+    finally:
+        over.set()
+        taking.join()
+    assert said == ["this one was silent for too long, and ends; topologies go on"]
+    assert Nodes(other).alive()["n"].process == 7

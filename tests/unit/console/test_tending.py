@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -166,9 +167,10 @@ def test_without_a_sibling_a_death_is_felt() -> None:
 def test_the_newest_progress_is_read_from_the_end_of_a_log(tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     assert last_progress(log) is None
-    told = [f'{{"event": "progress", "epoch": {epoch}}}' for epoch in (1, 2)]
-    log.write_text("\n".join(["x" * 100_000, *told, "words", '{"eve']))
-    assert last_progress(log) == {"event": "progress", "epoch": 2}
+    told = [{"event": "progress", "epoch": epoch, "lag": 0, "late": 0, "tuples": {}, "delivered": {}, "failed": {}}
+            for epoch in (1, 2)]
+    log.write_text("\n".join(["x" * 100_000, *map(json.dumps, told), "words", '{"eve']))
+    assert last_progress(log) == told[-1]
     assert last_words(log).endswith("words")
     assert last_lines(log, 20)[-1] == "words"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,8 @@ from penstock.console.topology_log import DELIVERIES, newest_deliveries, newest_
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.epochs.log import EpochLog
 from penstock.runtime.progress_file import ProgressFile
+
+PROGRESS = {"epoch": 3, "lag": 0, "late": 0, "tuples": {"a": 1, "b": None}, "delivered": {}, "failed": {}}
 
 
 def test_who_delivered_the_last_epochs_is_a_digit_each() -> None:
@@ -49,7 +53,27 @@ def test_only_the_last_deliveries_are_read(monkeypatch: pytest.MonkeyPatch) -> N
 def test_progress_is_what_its_file_says_and_without_one_the_log(tmp_path: Path) -> None:
     place = TopologyPlace(tmp_path)
     assert newest_progress(place) is None
-    place.log.write_text('{"event": "progress", "epoch": 3}\n')
+    place.log.write_text(json.dumps({"event": "progress", **PROGRESS}) + "\n")
     assert (newest_progress(place) or {})["epoch"] == 3
-    ProgressFile(place.progress).write({"epoch": 4})
+    ProgressFile(place.progress).write({**PROGRESS, "epoch": 4})
     assert (newest_progress(place) or {})["epoch"] == 4
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"event": "progress"},
+        {**PROGRESS, "epoch": "3"},
+        {**PROGRESS, "tuples": None},
+        {**PROGRESS, "delivered": {"out": "many"}},
+        {**PROGRESS, "lag": float("nan")},
+        {**PROGRESS, "epoch_ms": None},
+        [],
+        "3",
+    ],
+)
+def test_what_the_authors_code_prints_or_writes_is_not_taken_for_progress(tmp_path: Path, odd: Any) -> None:
+    place = TopologyPlace(tmp_path)
+    place.log.write_text(json.dumps({"event": "progress", **PROGRESS}) + "\n" + json.dumps(odd) + "\n")
+    place.progress.write_text(json.dumps(odd))
+    assert (newest_progress(place) or {})["epoch"] == 3

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from penstock.console.desired import Desired, Wanted
+from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.master import Candidate, Master
 from penstock.console.nodes import Node, Nodes
 from penstock.console.watching import RECENT_SECONDS, Watching
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.errors import CoordinationError
 
+from ...waiting import wait_until
 from .running_console import view
 
 SPREAD = Wanted("t", "d", "f", replicas=2, spread=True, nodes={"1": "a", "2": "b"})
@@ -89,6 +90,44 @@ def test_a_replica_of_a_node_that_is_lost_moves_whatever_the_clocks_say(wrong: d
     wanted = Desired(machines.coordinator).get("t")
     assert wanted is not None
     assert wanted.nodes == {"1": "c", "2": "b"}
+
+
+def test_a_report_that_makes_no_sense_hides_no_other() -> None:
+    machines = Machines({"a": 0.0})
+    Desired(machines.coordinator).add(replace(SPREAD, name="odd"))
+    odd = {"how": "running", "epoch": 1, "at": 1.0, "replicas": [], "safety": "", "progress": {"event": "progress"}}
+    Nodes(machines.coordinator).tell("a", "odd", odd)
+    machines.pass_seconds(1, {"a": BOTH})
+    assert not machines.away
+    assert machines.watching.odd == {"what is told of 'odd' makes no sense: KeyError: 'tuples'"}
+
+
+def test_whatever_goes_wrong_who_leads_goes_on_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    master = Master(MemoryCoordinator(), Candidate("m", "", "0", 1), said.append)
+    monkeypatch.setattr(master.watching, "look_unless_recent", lambda *_: 1 / 0)
+    master.start()
+    try:
+        wait_until(lambda: len(said) > 1)
+    finally:
+        master.stop()
+    assert said[0] == "the master's look failed: ZeroDivisionError: division by zero"
+
+
+def test_who_leads_next_resumes_what_is_paused_and_nothing_else() -> None:
+    coordinator = MemoryCoordinator()
+    desired = Desired(coordinator)
+    for name in ("left", "stopped", "own"):
+        desired.add(Wanted(name, "d", "f", goal=Goal.PAUSE))
+    master = Master(coordinator, Candidate("m", "", "0", 1))
+    master.watching.look()
+    # Since that look.
+    desired.change("stopped", lambda now: replace(now, goal=Goal.STOP))
+    with master.pausing("own"):
+        master._resume()
+        assert {each.name: each.goal for each in desired.all()} == {
+            "left": Goal.RUN, "stopped": Goal.STOP, "own": Goal.PAUSE}
+    assert (desired.get("own") or SPREAD).goal is Goal.RUN
 
 
 def test_rates_are_by_the_clock_of_who_counts() -> None:

@@ -7,9 +7,13 @@ import threading
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from penstock import Topology
+from penstock.connectors import agreed_file
+from penstock.connectors.base import Place, Staged
+from penstock.connectors.file_sink import FileSink
 from penstock.control.share import Share, alone
 from penstock.control.supervisor import Supervisor
 from penstock.coordination.memory import MemoryCoordinator
@@ -120,3 +124,37 @@ def test_all_replicas_count_for_what_the_log_keeps(nodes: Nodes) -> None:
     nodes.start("n2", "2")
     assert nodes.log().progress()["1"] == 7
     assert Roster(open_coordinator(nodes.address)).version() is not None
+
+
+def committing(nodes: Nodes, replica: str) -> FileSink:
+    place = Place("pair", "out", nodes.folder, replica)
+    return FileSink.configure(place, {"file": str(nodes.out)}).shared()
+
+
+def staged(sink: FileSink, row: str) -> Staged:
+    return sink.stage(iter([pa.RecordBatch.from_pydict({"line": [f"{row}\n"]})]))
+
+
+def test_a_node_that_starts_takes_nothing_from_a_replica_that_is_frozen_on_another(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is signed out, and nobody sees it: it stands between its write and the note that the epoch is done."""
+    nodes.start("n1", "1")
+    nodes.log().propose(EpochRecord(1, 0, {"words": {}}, {"words": 3}))
+    sink = committing(nodes, "1")
+    sink.commit(1, [staged(sink, "first")])
+    later = staged(sink, "third")
+    gone = staged(committing(nodes, "2"), "never committed")
+    write = agreed_file._write_at
+
+    def frozen_after_it(target: Path, start: int, source: int) -> int:
+        end = write(target, start, source)
+        nodes.start("n2", "2")
+        return end
+
+    with monkeypatch.context() as patch:
+        patch.setattr(agreed_file, "_write_at", frozen_after_it)
+        sink.commit(2, [staged(sink, "second")])
+    assert not Path(gone.detail["part"]).exists()
+    sink.commit(3, [later])
+    assert nodes.out.read_text() == "first\nsecond\nthird\n"

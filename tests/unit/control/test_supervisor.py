@@ -16,14 +16,16 @@ import pytest
 from penstock import Topology
 from penstock.connectors.base import Place
 from penstock.connectors.file_sink import FileSink
-from penstock.control.supervisor import Supervisor
+from penstock.control.precedence import BEHIND, Precedence
+from penstock.control.replica_process import ReplicaProcess
+from penstock.control.supervisor import Supervisor, _Slot
 from penstock.errors import CoordinationError
-from penstock.replication.lifecycle import Phase
+from penstock.replication.lifecycle import Head, Phase, Sight
 from penstock.replication.replica import ReplicaPlace, opened_roster
 from penstock.replication.roster import Member, Roster
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView, views_of
-from penstock.runtime.state_folder import Committed, StateFolder
+from penstock.runtime.state_folder import Committed, StateFolder, UnusableState
 
 from ...waiting import wait_until
 
@@ -48,7 +50,12 @@ with opened_roster(address) as roster:
     if (folder / f"broken-{name}").exists():
         roster.tell(name, Told(run, how=FAILED, why="its file is wrong"))
         sys.exit(2)
+    slow = folder / f"slow-{name}"
+    while slow.exists() and not slow.read_text():
+        time.sleep(0.05)
     roster.join(Member(name, cell, socket.gethostname(), os.getpid(), run))
+    while slow.exists():
+        time.sleep(0.05)
     while True:
         roster.tell(name, Told(run, int((time.time() - began) * 10) + 1))
         time.sleep(0.05)
@@ -130,6 +137,26 @@ def test_a_topology_that_has_ended_or_is_to_begin_anew_does(tmp_path: Path, fres
         place.home.record(Committed(epoch=7, ended=True))
 
 
+def test_a_replica_that_follows_is_raised_when_the_one_ahead_gets_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[int, ...]] = []
+    monkeypatch.setattr("penstock.control.supervisor.can_be_raised", lambda: True)
+    made = Topology("pair", replicas=2, cells=("any",)).source("words", rows=[], schema="word string")
+    topology = made.sink("out", file="out.jsonl").with_folder(tmp_path)
+    times = iter((10.1, 11.0, 11.6, 12.0))
+    place = ReplicaPlace(StateFolder(tmp_path / "state"))
+    supervisor = Supervisor(topology, place, ["true"], clock=lambda: next(times))
+    supervisor._precedence = Precedence(lambda *one: not done.append(one), lambda *one: not done.append(one))
+    sight = Sight(alive=True, epoch=5, took=0.2, caught_up=True)
+    supervisor._slots = [_Slot(name, "any", ReplicaProcess(process), sight) for name, process in (("1", 11), ("2", 22))]
+    supervisor._head = Head(5, moved=10.0, pace=1.0)
+    supervisor._paces.append(1.0)
+    for _ in range(4):
+        supervisor._put_in_order()
+    assert done == [(22, BEHIND), (22,)]
+
+
 def test_when_all_are_signed_out_at_once_they_may_sign_in_again(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +176,51 @@ def test_when_all_are_signed_out_at_once_they_may_sign_in_again(
     watched.until(Phase.SAFE, Phase.SAFE)
     assert (watched.starts("1"), watched.starts("2")) == (1, 1)
     assert not any("gives no sign of life" in line for line in watched.said)
+
+
+def test_the_only_one_that_delivers_may_sign_in_again(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether or not its sibling has signed in already: that one could not go on for it."""
+    watched.until(Phase.SAFE, Phase.SAFE)
+    (tmp_path / "slow-2").touch()
+    os.killpg(process_of(watched, "2"), signal.SIGKILL)
+    watched.until(Phase.SAFE, Phase.STARTING)
+    real = watched._supervisor._roster.members
+    asked: list[str] = []
+
+    def members() -> dict[str, Member]:
+        asked.append("members")
+        return {name: member for name, member in real().items() if name != "1"}
+
+    wait_until(lambda: "2" not in real(), SECONDS)
+    for sibling_signs_in in (False, True):
+        if sibling_signs_in:
+            (tmp_path / "slow-2").write_text("signs in, and does no epoch")
+            wait_until(lambda: "2" in real(), SECONDS)
+        asked.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(watched._supervisor._roster, "members", members)
+            wait_until(lambda: len(asked) > 15, SECONDS)
+        wait_until(lambda: watched._supervisor._slots[0].sight.registered, SECONDS)
+    assert watched.starts("1") == 1
+    assert not any("gives no sign of life" in line for line in watched.said)
+
+
+def test_the_only_one_is_replaced_when_it_does_not_come_back(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched.until(Phase.SAFE, Phase.SAFE)
+    (tmp_path / "slow-2").touch()
+    os.killpg(process_of(watched, "2"), signal.SIGKILL)
+    watched.until(Phase.SAFE, Phase.STARTING)
+    frozen = process_of(watched, "1")
+    monkeypatch.setattr("penstock.control.supervisor._ALL_SILENT_SECONDS", 1.0)
+    os.kill(frozen, signal.SIGSTOP)
+    wait_until(lambda: watched.starts("1") == 2, SECONDS)
+    assert sum("replica 1 gives no sign of life" in line for line in watched.said) == 1
+    (tmp_path / "slow-2").unlink()
+    watched.until(Phase.SAFE, Phase.SAFE)
 
 
 def test_a_replica_that_is_killed_is_replaced_once(watched: Watched) -> None:
@@ -275,3 +347,63 @@ def test_a_cell_in_which_a_replica_failed_twice_is_avoided_until_it_may_have_hea
         assert watched.cells("2") == ["b"]
     finally:
         watched.end()
+
+
+def test_one_that_cannot_be_started_is_parked_with_its_reason_and_the_others_run(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its disk takes nothing any more, not even its log."""
+    watched.until(Phase.SAFE, Phase.SAFE)
+    monkeypatch.setattr("penstock.control.supervisor._SECONDS_AFTER_A_START_IN_VAIN", 0.2)
+    logs = tmp_path / "state/replicas/2/logs"
+    logs.rename(logs.with_name("before"))
+    logs.write_text("no folder")
+    os.killpg(process_of(watched, "2"), signal.SIGKILL)
+    watched.until(Phase.SAFE, Phase.PARKED)
+    assert watched.views[1].why.startswith("it cannot be started: [Errno 17] File exists: ")
+    assert sum("replica 2: it cannot be started" in line for line in watched.said) == 4
+    assert (watched.starts("1"), watched.starts("2")) == (1, 1)
+
+
+def test_one_that_could_not_be_started_for_a_moment_is_started(watched: Watched, tmp_path: Path) -> None:
+    watched.until(Phase.SAFE, Phase.SAFE)
+    logs = tmp_path / "state/replicas/2/logs"
+    logs.rename(logs.with_name("before"))
+    logs.write_text("no folder")
+    os.killpg(process_of(watched, "2"), signal.SIGKILL)
+    wait_until(lambda: any("cannot be started" in line for line in watched.said), SECONDS)
+    logs.unlink()
+    watched.until(Phase.SAFE, Phase.SAFE)
+    assert (watched.starts("1"), watched.starts("2")) == (1, 2)
+
+
+def sick_disk(folder: Path) -> Path:
+    """Of replica 2; the first has come to epoch 7."""
+    state = StateFolder(folder / "state")
+    state.replica("1").path.mkdir(parents=True)
+    state.replica("1").record(Committed(7))
+    state.replica("2").path.write_text("no folder")
+    return state.replica("2").path
+
+
+def test_the_others_start_while_the_disk_of_one_fails(tmp_path: Path) -> None:
+    sick_disk(tmp_path)
+    part = staged_by("2", tmp_path)
+    watched = Watched(tmp_path)
+    try:
+        watched.until(Phase.SAFE, Phase.DOWN)
+        assert watched.views[1].why.startswith("it cannot be started: ")
+        # Nobody can tell whether it is still at work.
+        assert part.exists()
+    finally:
+        watched.end()
+
+
+def test_nothing_begins_anew_while_a_replica_cannot_be_cleared(tmp_path: Path) -> None:
+    sick = sick_disk(tmp_path)
+    made = Topology("pair", replicas=2, cells=("any",)).source("words", rows=[], schema="word string")
+    topology = made.sink("out", file="out.jsonl").with_folder(tmp_path)
+    place = ReplicaPlace(StateFolder(tmp_path / "state"))
+    with pytest.raises(UnusableState, match="replicas/2 cannot be used for state: File exists"):
+        Supervisor(topology, place, ["true"]).start(True)
+    assert (sick.read_text(), place.home.furthest().committed()) == ("no folder", Committed(7))

@@ -133,6 +133,28 @@ def test_a_writer_that_holds_the_file_too_long_is_waited_for_and_then_reported(p
     coordinator.close()
 
 
+def test_who_only_reads_passes_over_the_dead_and_never_writes(path: Path) -> None:
+    """A reader that is stopped while it writes would hold up everybody, and nobody may end it."""
+    reader, writer = SqliteCoordinator(path, wait_seconds=0.1), SqliteCoordinator(path)
+    writer.put("k/lasting", "v")
+    owner = SqliteCoordinator(path)
+    owner.create_ephemeral("k/dead", "v")
+    with outside(path) as connection:
+        # As if its owner had been frozen.
+        connection.execute("UPDATE session SET deadline = 0")
+        connection.execute("BEGIN IMMEDIATE")
+        assert reader.get("k/dead") is None
+        assert reader.list("k/") == ["k/lasting"]
+        assert reader.entries("k/") == {"k/lasting": "v"}
+        connection.execute("ROLLBACK")
+        assert connection.execute("SELECT count(*) FROM entry").fetchone() == (2,)
+        # Who writes tidies up.
+        writer.create_ephemeral("k/other", "v")
+        assert connection.execute("SELECT key FROM entry ORDER BY key").fetchall() == [("k/lasting",), ("k/other",)]
+    for coordinator in (owner, reader, writer):
+        coordinator.close()
+
+
 def test_a_session_that_cannot_write_for_its_time_to_live_is_lost_and_noticed(path: Path) -> None:
     coordinator = SqliteCoordinator(path, ttl=0.2, wait_seconds=0.1)
     losses: list[str] = []

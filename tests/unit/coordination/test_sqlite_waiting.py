@@ -35,9 +35,10 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_stopped_replica_is_ended_and_its_siblings_go_on(path: Path) -> None:
+@pytest.mark.parametrize("words", [("--replica", "1"), ("--replica=1",)])
+def test_a_stopped_replica_is_ended_and_its_siblings_go_on(path: Path, words: tuple[str, ...]) -> None:
     coordinator = SqliteCoordinator(path, wait_seconds=30)
-    with writer(path, "--replica", "1") as frozen:
+    with writer(path, *words) as frozen:
         os.kill(frozen.pid, signal.SIGSTOP)
         wait_until(lambda: stopped_writers(path) == {frozen.pid})
         coordinator.put("k", "after")
@@ -79,9 +80,10 @@ def test_a_replica_that_is_at_work_is_waited_for(path: Path) -> None:
     coordinator.close()
 
 
-def test_what_is_not_a_replica_is_left_alone(path: Path) -> None:
+@pytest.mark.parametrize("words", [(), ("--replicas=2",)])
+def test_what_is_not_a_replica_is_left_alone(path: Path, words: tuple[str, ...]) -> None:
     coordinator = SqliteCoordinator(path, wait_seconds=1)
-    with writer(path) as other:
+    with writer(path, *words) as other:
         os.kill(other.pid, signal.SIGSTOP)
         began = time.monotonic()
         with pytest.raises(CoordinationError, match="another process holds it"):

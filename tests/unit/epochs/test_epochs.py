@@ -6,6 +6,7 @@ from penstock.coordination.memory import MemoryCoordinator
 from penstock.epochs.cutter import cut_next_epoch
 from penstock.epochs.log import EpochLog
 from penstock.epochs.record import EpochRecord
+from penstock.errors import EpochForgotten
 
 from .counted_rows import Rows
 
@@ -70,6 +71,38 @@ def test_old_records_are_forgotten_but_for_what_the_slowest_replica_needs(slowes
     log.only_replicas(["0", "1"])
     log.forget_unneeded(kept=kept)
     assert log.agreed() == list(left)
+
+
+def log_of(epochs: int, forgotten: int) -> EpochLog:
+    log = EpochLog(MemoryCoordinator())
+    for epoch in range(1, epochs + 1):
+        log.propose(EpochRecord(epoch, 0, {}, {}))
+    log.note_progress("1", forgotten)
+    log.forget_unneeded(kept=0)
+    return log
+
+
+def test_an_epoch_that_is_forgotten_is_not_agreed_a_second_time() -> None:
+    log = log_of(epochs=9, forgotten=6)
+    with pytest.raises(EpochForgotten, match="epoch 4 was agreed long ago, and all records up to epoch 6 are gone"):
+        log.propose(EpochRecord(4, 99, {}, {}))
+    assert log.agreed() == [7, 8, 9]
+    assert log.propose(EpochRecord(7, 99, {}, {})) == EpochRecord(7, 0, {}, {})
+    assert log.propose(EpochRecord(10, 99, {}, {})) == EpochRecord(10, 99, {}, {})
+
+
+def test_who_knows_less_does_not_take_back_what_is_forgotten() -> None:
+    log = log_of(epochs=9, forgotten=6)
+    log._note_forgotten(3)
+    assert log.forgotten() == 6
+    log._note_forgotten(8)
+    assert log.forgotten() == 8
+
+
+def test_after_a_new_beginning_nothing_is_forgotten() -> None:
+    log = log_of(epochs=9, forgotten=6)
+    log.clear()
+    assert log.propose(EpochRecord(1, 99, {}, {})) == EpochRecord(1, 99, {}, {})
 
 
 def test_an_idle_source_gives_an_epoch_only_when_a_tick_is_due() -> None:

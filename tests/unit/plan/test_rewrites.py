@@ -27,7 +27,6 @@ from penstock.plan.rewrites import (
     drop_repeated_shares,
     drop_routes_of_state,
     drop_unneeded,
-    merge_filters,
     rewrite,
 )
 from penstock.topology.model import (
@@ -148,46 +147,11 @@ def test_an_exchange_that_copies_tuples_is_never_dropped() -> None:
     assert plan.step("b.route").reads() == ("a.route",)
 
 
-def test_adjacent_filters_become_one_condition_in_the_same_order() -> None:
-    plan = merge_filters(plan_of(Filter("a", refs("lines"), condition="x > 1 OR y"),
-                                 Filter("b", refs("a"), condition="y < 2"),
-                                 Filter("c", refs("b"), condition="z"), sinks=("c",)))
-
-    merged = plan.step("c")
-    assert isinstance(merged, Apply)
-    assert isinstance(merged.operator, Filter)
-    assert merged.operator.condition == "((x > 1 OR y) AND (y < 2)) AND (z)"
-    assert merged.reads() == ("lines",)
-    assert plan.notes == ("merged filter 'a' into 'b'", "merged filter 'b' into 'c'")
-
-
-def test_a_filter_with_two_readers_is_not_merged_into_either() -> None:
-    plan = plan_of(Filter("a", refs("lines"), condition="x"), Filter("b", refs("a"), condition="y"),
-                   Filter("c", refs("a"), condition="z"), sinks=("b", "c"))
-
-    assert merge_filters(plan) == plan
-
-
 def test_a_filter_after_a_share_stays_after_it() -> None:
     plan = rewrite(plan_of(Filter("a", refs("lines"), condition="x"), sinks=("a", "lines")))
 
     assert plan.step("a").reads() == ("lines.share",)
     assert plan.step("lines.share").reads() == ("lines",)
-
-
-def test_filters_with_a_route_between_them_stay_apart() -> None:
-    plan = plan_of(Filter("a", refs("lines"), condition="x"),
-                   Filter("b", refs("a"), condition="y", route=BY_USER), sinks=("b",))
-
-    assert merge_filters(plan) == plan
-
-
-@pytest.mark.parametrize("condition", ["x > 1 -- only big ones", "x > 1 /* big"])
-def test_a_condition_with_a_comment_is_not_merged(condition: str) -> None:
-    plan = plan_of(Filter("a", refs("lines"), condition=condition),
-                   Filter("b", refs("a"), condition="y"), sinks=("b",))
-
-    assert merge_filters(plan) == plan
 
 
 def test_a_share_whose_other_reader_is_gone_vanishes() -> None:
@@ -197,13 +161,6 @@ def test_a_share_whose_other_reader_is_gone_vanishes() -> None:
 
     assert ids(plan) == ["lines", "a", "out"]
     assert plan.notes[-1] == "dropped 'lines.share': one reader is left"
-
-
-def test_filters_merge_once_the_share_between_them_is_gone() -> None:
-    plan = rewrite(plan_of(Filter("a", refs("lines"), condition="x"), Filter("b", refs("a"), condition="y"),
-                           Filter("lost", refs("a"), condition="z"), sinks=("b",)))
-
-    assert ids(plan) == ["lines", "b", "out"]
 
 
 def test_a_share_of_a_share_becomes_one_with_all_readers() -> None:

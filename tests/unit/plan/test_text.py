@@ -25,18 +25,19 @@ url-reach · exactly-once · 1 source · 4 operators · 1 sink
 
 def test_branches_merges_ports_and_rewrites_are_drawn(log_alerts: Topology) -> None:
     assert plan_text(rewrite(build_plan(log_alerts))) == """\
-log-alerts · at-least-once · 2 sources · 3 operators · 3 sinks
+log-alerts · at-least-once · 2 sources · 4 operators · 3 sinks
 
 ○ logs           source          file logs/*.jsonl
 │  shared: computed once, read by 3
+├─● errors       native          filter level = 'ERROR' AND size < 10
+│ ● strict       native          filter size > 2
+│ ▷ to every.merge
 ├─λ parse        Python          alerts:Parser → good: host string; bad: raw string
 │ │  shared: computed once, read by 2
 │ ├─┐  port good
 │ │ ▷ to every.merge
 │ └─┐  port bad
 │   ■ rejected   sink            console
-├─● strict       native          filter (level = 'ERROR' AND size < 10) AND (size > 2)
-│ ▷ to every.merge
 └─■ archive      sink            file archive.parquet
 
 ○ audit          source          generator
@@ -48,8 +49,7 @@ log-alerts · at-least-once · 2 sources · 3 operators · 3 sinks
 
 Rewrites
   · dropped union 'every': it passes every tuple on unchanged
-  · dropped 'every.route' hash(host): the state of 'per_host' divides its input so anyway
-  · merged filter 'errors' into 'strict'"""
+  · dropped 'every.route' hash(host): the state of 'per_host' divides its input so anyway"""
 
 
 def test_a_merge_is_drawn_once_when_a_later_branch_reaches_it_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +11,19 @@ from types import SimpleNamespace
 import pytest
 
 from penstock import Topology
+from penstock.coordination.sqlite import SqliteCoordinator
+from penstock.epochs.log import EpochLog
 from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.replication.history import note_history
 from penstock.replication.replica import Replica, ReplicaPlace, opened_roster
-from penstock.replication.roster import FAILED, Member, Roster, Told
+from penstock.replication.roster import FAILED, STOPPED, Member, Roster, Told
 from penstock.replication.version import version_of
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.run import Outcome, RunSettings
-from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.state_folder import StateFolder, UnusableState
 from penstock.topology.model import Delivery
+
+from ...waiting import wait_until
 
 SIBLING = Member("1", "local", "here", 41, "a")
 
@@ -90,6 +95,24 @@ def test_one_whose_node_missed_that_all_began_anew_is_refused(
     assert roster.members() == {"1": SIBLING}
 
 
+def test_the_log_keeps_what_comes_after_the_epoch_at_which_one_begins(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = EpochLog(roster._coordinator)
+    replica = Replica(topology(tmp_path), "2", place, RunSettings())
+    monkeypatch.setattr(replica.run, "start", lambda *_, before_query, **__: before_query())
+    seen: list[dict[str, int]] = []
+
+    def copied(*_: object) -> int:
+        seen.append(log.progress())
+        return 30
+
+    monkeypatch.setattr("penstock.replication.replica.begin_from_sibling", copied)
+    replica.start()
+    replica._coordinator.close()
+    assert (seen, log.progress()) == ([{"2": 0}], {"2": 30})
+
+
 def test_one_that_comes_back_when_all_have_begun_anew_ends(
     place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +129,63 @@ def test_one_that_comes_back_when_all_have_begun_anew_ends(
     replica._join_again()
     assert (stopped, sorted(roster.members())) == ([True], ["1"])
     replica._coordinator.close()
+
+
+class Away:
+    """A replica whose coordinator is a file that is taken away for longer than its session lasts."""
+
+    def __init__(self, place: ReplicaPlace, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._file = folder / "c.sqlite"
+        self.stopped: list[bool] = []
+        self.asked: list[threading.Thread] = []
+        """Once for each try to sign in again, by whom."""
+        coordinator = SqliteCoordinator(self._file, ttl=0.2, wait_seconds=0.1)
+        monkeypatch.setattr("penstock.replication.replica.open_coordinator", lambda _: coordinator)
+        monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.02)
+        self.replica = Replica(topology(folder), "2", place, RunSettings())
+        monkeypatch.setattr(self.replica.run, "start", lambda *_, **__: None)
+        monkeypatch.setattr(self.replica.run, "stop", lambda: self.stopped.append(True))
+        self.replica.start()
+        really = self.replica._joins_again
+
+        def again() -> bool:
+            self.asked.append(threading.current_thread())
+            return really()
+
+        monkeypatch.setattr(self.replica, "_joins_again", again)
+        self._file.rename(folder / "away")
+
+    def comes_back(self) -> None:
+        (self._file.parent / "away").rename(self._file)
+
+    def members(self) -> list[str]:
+        other = SqliteCoordinator(self._file)
+        try:
+            return list(Roster(other).members())
+        finally:
+            other.close()
+
+
+def test_one_whose_coordinator_is_away_for_longer_than_its_session_signs_in_when_that_is_back(
+    place: ReplicaPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = Away(place, tmp_path, monkeypatch)
+    wait_until(lambda: len(away.asked) > 3)
+    away.comes_back()
+    wait_until(lambda: away.members() == ["2"])
+    assert away.stopped == []
+    away.replica._coordinator.close()
+
+
+def test_one_that_ends_while_its_coordinator_is_away_asks_no_more(
+    place: ReplicaPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = Away(place, tmp_path, monkeypatch)
+    wait_until(lambda: away.asked)
+    away.replica._leave(STOPPED, "")
+    wait_until(lambda: not away.asked[0].is_alive())
+    away.comes_back()
+    assert away.members() == []
 
 
 class MadeUpRun:
@@ -188,3 +268,31 @@ def test_one_that_has_nothing_to_do_any_more_tells_so_without_another_epoch(
     for share in (0.85, 0.4, 0.0):
         one._tell(replace(seen, at_work=share))
         assert roster.told()["2"].progress["at_work"] == share
+
+
+@pytest.mark.parametrize("damage", ["unreadable", "broken"])
+def test_one_goes_on_while_the_disk_of_a_sibling_fails(
+    place: ReplicaPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    replica, run = beside_one_that_differs(place, tmp_path, monkeypatch, "warn")
+    sick = place.state_of("1").path / "committed"
+    if damage == "unreadable":
+        sick.mkdir(parents=True)
+    else:
+        sick.parent.mkdir(parents=True)
+        sick.write_text('{"epoch": 7, "en')
+    assert replica.wait().ended
+    assert run.epoch == 5
+
+
+def test_one_whose_own_disk_fails_tells_why(
+    place: ReplicaPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place.state_of("2").path / "committed").mkdir(parents=True)
+    replica = Replica(topology(tmp_path), "2", place, RunSettings())
+    with pytest.raises(UnusableState, match="cannot be read"):
+        replica.start()
+    with opened_roster(place.home.coordinator) as roster:
+        told = roster.told()["2"]
+    assert told.how == FAILED
+    assert "replicas/2/committed says how far its run has come, and cannot be read (Is a directory)" in told.why

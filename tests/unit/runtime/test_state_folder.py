@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import CoordinationError
-from penstock.runtime.state_folder import Committed, StateFolder, is_alive
+from penstock.runtime.state_folder import Committed, StateFolder, UnusableState, is_alive
 
 from ...waiting import wait_until
 
@@ -49,7 +49,7 @@ def test_a_second_run_in_the_same_place_is_told_who_holds_it(tmp_path: Path) -> 
 
 def test_a_place_that_cannot_hold_state_is_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CoordinationError, match="cannot be used for state"):
+    with pytest.raises(UnusableState, match="cannot be used for state"):
         StateFolder(tmp_path / "file" / "state").held().__enter__()
 
 
@@ -59,3 +59,31 @@ def test_a_process_that_has_ended_is_not_alive_even_if_nobody_has_asked() -> Non
     assert is_alive(os.getpid())
     ended.wait()
     assert not is_alive(ended.pid)
+
+
+def test_a_replica_whose_disk_fails_is_passed_over_unless_nothing_else_tells_how_far_all_are(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    state.replica("1").path.mkdir(parents=True)
+    (state.replica("2").path / "committed").mkdir(parents=True)
+    with pytest.raises(UnusableState, match=r"replicas/2/committed says how far .* cannot be read \(Is a directory\)"):
+        state.furthest()
+    state.replica("1").record(Committed(7))
+    assert state.furthest() == state.replica("1")
+
+
+def test_a_disk_that_takes_nothing_is_told(tmp_path: Path) -> None:
+    program = (
+        "import resource, sys; from pathlib import Path; from penstock.runtime.state_folder import *\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "try:\n    with StateFolder(Path(sys.argv[1])).held(): pass\n"
+        "except UnusableState as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tmp_path} cannot be used for state: File too large; try --state\n"
+
+
+@pytest.mark.parametrize("text", ["", '{"epoch": 1', '{"apples": 1}'])
+def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "committed").write_text(text)
+    with pytest.raises(UnusableState, match=f"{tmp_path}/committed is damaged.*: put back a copy of {tmp_path}"):
+        StateFolder(tmp_path).committed()

@@ -24,12 +24,27 @@ const tone = (topology) => ({ running: topology.replicas.every((one) => one.phas
   failed: "bad", away: "bad" })[topology.how] ?? "";
 
 // -- asking ---------------------------------------------------------------------------------------
+class Refused extends Error { constructor(said, status) { super(said); this.status = status; } }
 async function ask(path, options = {}) {
   const answer = await fetch(path, { ...options, headers: { "Content-Type": "application/json", ...(options.headers ?? {}) } });
-  if (answer.status === 401) { login(); throw new Error("a token is needed"); }
+  if (answer.status === 401) { login(); throw new Refused("a token is needed", 401); }
   const text = await answer.text();
-  if (!answer.ok) { let said; try { said = JSON.parse(text).error; } catch { said = text; } throw new Error(said || `HTTP ${answer.status}`); }
+  if (!answer.ok) { let said; try { said = JSON.parse(text).error; } catch { said = text; } throw new Refused(said || `HTTP ${answer.status}`, answer.status); }
   return text && answer.headers.get("content-type")?.includes("json") ? JSON.parse(text) : text;
+}
+// A command with a key is carried out once: where its answer was lost, it is given again. What is thrown is Refused where nothing was done.
+async function order(path, options) {
+  let lost = null;
+  for (const pause of [0, 1000, 2000]) {
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    try { return await ask(path, options); } catch (error) {
+      // Gateways have had no answer; and who refuses the second time may not know of the first.
+      const open = [502, 504].includes(error.status) || (lost && (error.status === 429 || error.status >= 500));
+      if (error instanceof Refused && !open) throw error;
+      lost = error.message;
+    }
+  }
+  throw new Error(lost);
 }
 function login() {
   const dialog = $("#login");
@@ -80,10 +95,12 @@ async function begin() {
 // Who leads may change at any time. While the console is away, the stream says so.
 setInterval(() => { if (!document.hidden && !$("#login").open) lookAround().catch(() => {}); }, 2000);
 function route() {
-  const name = decodeURIComponent(location.hash.match(/^#\/topology\/(.+)$/)?.[1] ?? "") || null;
+  const name = location.hash.match(/^#\/topology\/(.+)$/)?.[1] ?? null;
   // After a time without an answer: what is shown stays until there is something newer.
   if (told && name === shown) { listen(name); return; }
   shown = name; told = null; log = ""; logOf = null; following = false; letters = remembered = null; lettersOf = looked = "";
+  // What can be no name is not asked for: the stream would be refused, as if the console were away.
+  if (name && !/^[\w-]{1,100}$/.test(name)) { stream?.close(); nothing(`there is no topology '${name}'`); return; }
   main.replaceChildren(h("p", { class: "quiet" }, "Looking …"));
   listen(name);
 }
@@ -92,9 +109,16 @@ function route() {
 let pressed = 0;
 addEventListener("pointerdown", () => { pressed = Date.now(); });
 for (const over of ["pointerup", "pointercancel"]) addEventListener(over, () => { pressed = 0; });
+// Text that is selected is to be copied: it stays until it is not selected any more, or a button is pressed.
+let held = false;
+const selected = () => { const selection = getSelection(); return !selection.isCollapsed && main.contains(selection.anchorNode); };
+document.addEventListener("selectionchange", () => { if (held && !selected()) show(); });
+main.addEventListener("click", (event) => { if (event.target.closest("button")) getSelection().removeAllRanges(); }, true);
 function show() {
   // A button that is replaced under the finger gives no click.
   if (Date.now() - pressed < 1000) return;
+  held = selected();
+  if (held) { if ($("#link").classList.contains("good")) linked(true, "held while text is selected"); return; }
   const focused = document.activeElement?.dataset?.at, scrolls = [...main.querySelectorAll(".scroll, pre.log, .events")].map((each) => [each.scrollLeft, each.scrollTop]);
   draw();
   if (focused) main.querySelector(`[data-at="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
@@ -126,7 +150,7 @@ function detail(one) {
   const last = one.points.at(-1);
   const total = Object.values(one.delivered).reduce((a, b) => a + b, 0);
   const parts = [
-    h("div", { class: "head" }, h("a", { href: "#/", "aria-label": "All topologies" }, "←"), h("h1", {}, one.name),
+    h("div", { class: "head" }, h("a", { href: "#/", "aria-label": "All topologies", "data-at": "back" }, "←"), h("h1", {}, one.name),
       h("span", { class: `pill ${tone(one)}`, id: "how" }, one.how), one.safety ? h("span", { class: `pill ${tone(one)}`, id: "safety" }, one.safety) : null,
       h("span", { class: "quiet" }, `version ${one.version} on ${one.nodes.join(", ") || "no node yet"}`)),
     one.why ? h("pre", { class: "why bad" }, one.why) : null,
@@ -229,7 +253,7 @@ const words = { stop: "It finishes its epoch and stops. Nothing is lost; it can 
 function buttons(one) {
   if (person.role !== "operator") return h("p", { class: "quiet" }, "You may look; commands take a token for operators.");
   const up = ["running", "starting"].includes(one.how);
-  return h("div", { class: "bar" }, button(one, "start", "Start", {}, up || one.how === "stopping"), button(one, "stop", "Stop", {}, !up),
+  return h("div", { class: "bar" }, button(one, "start", "Start", {}, up || one.how === "stopping"), button(one, "stop", "Stop", {}, !up && !(one.how === "away" && one.goal === "run")),
     button(one, "restart", "Restart", {}, !up), button(one, "freeze", "Freeze all", {}, !up), button(one, "unfreeze", "Unfreeze all", {}, !up),
     ...["freeze", "unfreeze"].map((verb) => button(one, verb, `${verb === "freeze" ? "Freeze" : "Unfreeze"} an operator …`, {}, !up || !operators(one).length, [["operator", "Operator", "", operators(one).map((name) => [name, name])],
       ["replica", "Replica", "", [["", "all"], ...one.replicas.map((each) => [each.name, each.name])]]], `${verb}-operator`)),
@@ -283,12 +307,17 @@ async function give(one, verb, label, given, fields) {
   const path = `/api/topologies/${encodeURIComponent(one.name)}`, key = { "Idempotency-Key": crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`.replace(".", "") };
   const say = answering(title);
   try {
-    const answer = verb === "remove" ? await ask(path, { method: "DELETE", headers: key })
-      : await ask(`${path}/commands`, { method: "POST", headers: key, body: JSON.stringify({ verb, ...given, ...more }) });
+    const answer = verb === "remove" ? await order(path, { method: "DELETE", headers: key })
+      : await order(`${path}/commands`, { method: "POST", headers: key, body: JSON.stringify({ verb, ...given, ...more }) });
     say(answer.done && !answer.warning ? "good" : "warn", [answer.said, answer.warning].filter(Boolean).join("\n"));
     if (verb === "remove") location.hash = "#/";
     if (verb === "dead-letters") readLetters(lettersOf);
-  } catch (error) { say("bad", `it was not done: ${error.message}`); notify(error.message); }
+  } catch (error) {
+    const said = error instanceof Refused ? `it was not done: ${error.message}`
+      : `its answer was lost (${error.message}): it may have been done; look at the events before you give it again`;
+    say("bad", said);
+    if (error instanceof Refused) notify(error.message); else notify(`${title}: ${said}`, "It may have been done");
+  }
 }
 const object = (verb, given, label) => verb === "dead-letters" ? `dead letter${given.letters ? ` ${given.letters[0]}` : "s"} ${given.operator ? `at ${given.operator} ` : ""}of `
   : given.replica ? `replica ${given.replica} of ` : label.includes("operator") || label.includes("all") ? "of " : "";
@@ -306,7 +335,8 @@ function answering(title) {
     if (tone === "good") setTimeout(() => line.remove(), ANSWER_SHOWN_MS);
   };
 }
-function notify(words) {
+function notify(words, heading = "It was not done") {
+  $("#refused h2").textContent = heading;
   $("#refused p").textContent = words;
   if (!$("#refused").open) $("#refused").showModal();
 }
