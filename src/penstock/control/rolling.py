@@ -52,6 +52,8 @@ class Rolling:
             self.roster.open_to_new_version()
             for name in names:
                 self._restart(name, mine)
+            if not self.only:
+                self.roster.note_alike()
         return names
 
     def rescale(self, operator: str, instances: int, settings: RunSettings) -> Rescaled:

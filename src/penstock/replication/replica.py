@@ -25,7 +25,7 @@ from penstock.replication.divergence import Divergence
 from penstock.replication.history import history_of
 from penstock.replication.lifecycle import is_abreast, is_cold
 from penstock.replication.roster import ENDED, FAILED, FROZEN, RUNNING, STOPPED, Member, NameTaken, Roster, Told
-from penstock.replication.sibling import WORTH_COPYING, begin_from_sibling
+from penstock.replication.sibling import WORTH_COPYING, begin_as, begin_from_sibling, to_be_like
 from penstock.replication.version import version_of
 from penstock.runtime.progress import Snapshot
 from penstock.runtime.run import Outcome, Run, RunSettings
@@ -51,6 +51,16 @@ class ReplicaPlace:
             with contextlib.suppress(OSError):
                 # At home is what was restored there: a node that begins with it has nothing else yet.
                 found += [home, *home.replicas().values()]
+        return found
+
+    def all_states(self) -> dict[str, StateFolder]:
+        """By replica, what each has that can be seen from here; of two nodes that have run one, the later."""
+        found: dict[str, StateFolder] = {}
+        for home in (self.home, *self.elsewhere):
+            with contextlib.suppress(OSError):
+                for name, state in home.replicas().items():
+                    if name not in found or found[name].readable().epoch < state.readable().epoch:
+                        found[name] = state
         return found
 
     def state_of(self, name: str) -> StateFolder:
@@ -144,14 +154,23 @@ class Replica:
         log = EpochLog(self._coordinator)
         # Before it copies anything: what comes after this epoch stays in the log until it has done it.
         log.note_progress(self.name, self.run.state.committed().epoch)
-        # Without replicas the topology has run at home, or was restored there.
-        siblings = [*self._place.siblings_of(self.name), self._place.home]
-        taken = begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
+        taken = self._take_over(log)
         if taken is not None:
             self._say(f"going on from a sibling's checkpoint of epoch {taken}")
             log.note_progress(self.name, taken)
         self._refuse_what_is_forgotten()
         self._catching_up.begins(time.monotonic(), self.run.state.committed().epoch)
+
+    def _take_over(self, log: EpochLog) -> int | None:
+        states = {**self._place.all_states(), self.name: self.run.state}
+        model = to_be_like(states) if self._roster.are_unlike() else None
+        if model is not None and model != self.name:
+            # Its code was not deterministic: what the others remember is not what it does.
+            log.note_progress(self.name, min(self.run.state.committed().epoch, states[model].readable().epoch))
+            return begin_as(self.run.state, states[model], self.topology.name, self._address)
+        # Without replicas the topology has run at home, or was restored there.
+        siblings = [*self._place.siblings_of(self.name), self._place.home]
+        return begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
 
     def _refuse_what_is_forgotten(self) -> None:
         """An epoch that is not in the log any more, while later ones are, must not be cut a second time."""

@@ -17,6 +17,7 @@ _VERSION = "version"
 _DIGESTS = "digests/"
 _DIVERGENCES = "divergence/"
 """By version: replicas of one version may differ while those of another are put in their place."""
+_UNLIKE = "unlike"
 _CHANGING = "changing"
 _DIGESTS_KEPT = 100
 
@@ -113,6 +114,14 @@ class Roster:
         for key in (*self._coordinator.list(_DIVERGENCES), _VERSION):
             self._coordinator.delete(key)
 
+    def are_unlike(self) -> bool:
+        """Whether what replicas remember may differ, since what they gave has; also when code was corrected since."""
+        return self._coordinator.get(_UNLIKE) is not None
+
+    def note_alike(self) -> None:
+        """All have begun with the state of one of them since."""
+        self._coordinator.delete(_UNLIKE)
+
     def adopt(self, version: str) -> None:
         """From now on replicas run this version."""
         self._coordinator.put(_VERSION, version)
@@ -141,6 +150,7 @@ class Roster:
         found = find_divergence(epoch, compared, self._entries(prefix))
         if found is not None:
             self._coordinator.create_if_absent(_DIVERGENCES + version, json.dumps(asdict(found)))
+            self._coordinator.create_if_absent(_UNLIKE, str(epoch))
         if epoch % _DIGESTS_KEPT == 0:
             for key in self._coordinator.list(_DIGESTS):
                 if int(key.removeprefix(_DIGESTS).partition("/")[0]) > epoch - _DIGESTS_KEPT:
@@ -161,7 +171,8 @@ class Roster:
         for prefix in (_TOLD, _DIGESTS, _DIVERGENCES):
             for key in self._coordinator.list(prefix):
                 self._coordinator.delete(key)
-        self._coordinator.delete(_VERSION)
+        for key in (_VERSION, _UNLIKE):
+            self._coordinator.delete(key)
 
     def _entries(self, prefix: str) -> dict[str, Any]:
         found = self._coordinator.entries(prefix)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from penstock.errors import CoordinationError
 from penstock.runtime.checkpoint import newest_epoch
@@ -34,17 +34,46 @@ def begin_from_sibling(
 
     All or nothing. The sibling may be running. One whose disk fails is passed over. Who calls it must hold `state`.
     """
+    return _taken_if_possible(state, siblings, topology, coordinator, _worth_copying(state))
+
+
+def begin_as(state: StateFolder, sibling: StateFolder, topology: str, coordinator: str) -> int | None:
+    """Take over the checkpoint of this sibling, wherever that is: the same as `begin_from_sibling` otherwise."""
+    return _taken_if_possible(state, [sibling], topology, coordinator, 1)
+
+
+def to_be_like(states: Mapping[str, StateFolder]) -> str | None:
+    """The replica whose state all go on with where states differ, the same for whoever asks; None: there is none.
+
+    It is the first by name that has not fallen far behind.
+    """
+    reached = {name: state.readable() for name, state in states.items()}
+    head = max((so_far.epoch for so_far in reached.values()), default=0)
+    near = [name for name, so_far in reached.items()
+            if so_far.epoch and not so_far.ended and so_far.epoch > head - WORTH_COPYING]  # fmt: skip
+    return min(near, key=lambda name: (len(name), name), default=None)
+
+
+def _worth_copying(state: StateFolder) -> int:
+    """How far a sibling must have come."""
+    own = newest_epoch(state.checkpoint)
+    return 1 if own is None else own.epoch + WORTH_COPYING
+
+
+def _taken_if_possible(
+    state: StateFolder, siblings: Iterable[StateFolder], topology: str, coordinator: str, least: int
+) -> int | None:
     try:
-        return _take_over(state, siblings, topology, coordinator)
+        return _take_over(state, siblings, topology, coordinator, least)
     except _NoneCopied:
         # Replaying may do.
         return None
 
 
-def _take_over(state: StateFolder, siblings: Iterable[StateFolder], topology: str, coordinator: str) -> int | None:
-    """The same; raises _NoneCopied when the disks of all fail that are worth it, or the own one."""
-    own = newest_epoch(state.checkpoint)
-    least = 1 if own is None else own.epoch + WORTH_COPYING
+def _take_over(
+    state: StateFolder, siblings: Iterable[StateFolder], topology: str, coordinator: str, least: int
+) -> int | None:
+    """From one that has come to epoch `least`; raises _NoneCopied when the disks of all such fail, or the own one."""
     reached = {each: each.readable() for each in siblings}
     # One that has come to the end has nothing to go on with.
     worth_it = [each for each, so_far in reached.items() if so_far.epoch >= least and not so_far.ended]
@@ -94,7 +123,7 @@ def go_on_without_replicas(home: StateFolder, topology: str, coordinator: str) -
     # All must be read: what they have is thrown away afterwards.
     furthest = max((each.committed() for each in (home, *states.values())), key=lambda committed: committed.epoch)
     with home.held():
-        taken = _take_over(home, states.values(), topology, coordinator)
+        taken = _take_over(home, states.values(), topology, coordinator, _worth_copying(home))
     if furthest.ended:
         # As after any run that has come to its end, the next begins anew.
         home.record(furthest)

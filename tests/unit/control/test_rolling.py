@@ -92,8 +92,12 @@ def place(tmp_path: Path) -> ReplicaPlace:
 
 def test_replicas_are_restarted_one_after_the_other(watched: Watched, place: ReplicaPlace, tmp_path: Path) -> None:
     before = watched.roster.members()
+    for name in ("1", "2"):
+        watched.roster.compare(name, "v", 4, {"a": "a"}, {"a": f"0:{name}"})
+    assert watched.roster.are_unlike()
     with place.home.held():
         assert Rolling(topology(tmp_path), place, watched.roster).restart("local[1]") == ["1", "2"]
+    assert not watched.roster.are_unlike()
     after = watched.roster.members()
     assert watched.starts == ["1", "2", "1", "2"]
     assert all(after[name].process != before[name].process for name in ("1", "2"))

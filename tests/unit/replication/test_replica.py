@@ -20,7 +20,7 @@ from penstock.replication.roster import FAILED, STOPPED, Member, Roster, Told
 from penstock.replication.version import version_of
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.run import Outcome, RunSettings
-from penstock.runtime.state_folder import StateFolder, UnusableState
+from penstock.runtime.state_folder import Committed, StateFolder, UnusableState
 from penstock.topology.model import Delivery
 
 from ...waiting import wait_until
@@ -111,6 +111,34 @@ def test_the_log_keeps_what_comes_after_the_epoch_at_which_one_begins(
     replica.start()
     replica._coordinator.close()
     assert (seen, log.progress()) == ([{"2": 0}], {"2": 30})
+
+
+def test_where_replicas_have_differed_one_begins_as_the_first_does(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, epoch in (("1", 30), ("2", 32)):
+        place.state_of(name).path.mkdir(parents=True)
+        place.state_of(name).record(Committed(epoch))
+    begun: list[str] = []
+    monkeypatch.setattr("penstock.replication.replica.begin_from_sibling", lambda *_: begun.append("as it was"))
+    monkeypatch.setattr("penstock.replication.replica.begin_as", lambda _, like, *__: begun.append(like.path.name))
+
+    def starts(name: str) -> None:
+        replica = Replica(topology(tmp_path), name, place, RunSettings())
+        monkeypatch.setattr(replica.run, "start", lambda *_, before_query, **__: before_query())
+        roster.leave(name)
+        replica.start()
+        replica._coordinator.close()
+
+    starts("2")
+    roster.compare("1", "v", 29, {"a": "a"}, {"a": "0:1"})
+    roster.compare("2", "v", 29, {"a": "a"}, {"a": "0:2"})
+    starts("2")
+    assert EpochLog(roster._coordinator).progress()["2"] == 30
+    starts("1")
+    roster.note_alike()
+    starts("2")
+    assert begun == ["as it was", "1", "as it was", "as it was"]
 
 
 def test_one_that_comes_back_when_all_have_begun_anew_ends(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.replication.sibling import begin_from_sibling, go_on_without_replicas
+from penstock.replication.sibling import WORTH_COPYING, begin_as, begin_from_sibling, go_on_without_replicas, to_be_like
 from penstock.runtime.state_folder import Committed, StateFolder
 
 from ..runtime.stored_state import stored, write_log
@@ -67,6 +67,29 @@ def test_one_that_finds_no_sibling_to_copy_replays(home: StateFolder) -> None:
         make_unreadable(home.replica(name).shape)
     assert begin(home) is None
     assert home.replica("3").committed() == Committed()
+
+
+def test_one_that_is_to_be_like_another_takes_its_checkpoint_also_where_it_has_come_further_itself(
+    home: StateFolder,
+) -> None:
+    with home.replica("2").held():
+        assert begin_as(home.replica("2"), home.replica("1"), "words", home.coordinator) == 3
+    assert home.replica("2").committed() == Committed(3)
+
+
+def test_all_are_to_be_like_the_first_that_has_state_and_is_not_far_behind(tmp_path: Path) -> None:
+    states = {name: StateFolder(tmp_path / name) for name in ("10", "2", "1", "3")}
+    for name, epoch in {"1": 0, "2": 40, "3": 38, "10": 41}.items():
+        states[name].path.mkdir()
+        states[name].record(Committed(epoch))
+    assert to_be_like(states) == "2"
+    states["10"].record(Committed(40 + WORTH_COPYING))
+    assert to_be_like(states) == "10"
+    states["3"].record(Committed(41 + WORTH_COPYING))
+    assert to_be_like(states) == "3"
+    states["3"].record(Committed(41 + WORTH_COPYING, ended=True))
+    assert to_be_like(states) == "10"
+    assert to_be_like({"1": states["1"]}) is None
 
 
 @pytest.mark.parametrize("name", ["shape", "committed"])
