@@ -14,7 +14,7 @@ from penstock.control.replica_process import OWNER
 _STREAM = """\
 topology: readings
 replicas: 2
-cells: any
+cells: {cells}
 on_divergence: {on_divergence}
 epoch: {{interval: {interval}}}
 sources:
@@ -28,9 +28,11 @@ sinks:
 """
 
 
-def stream(interval: str, emits: str = "id bigint, key string", on_divergence: str = "warn") -> str:
+def stream(
+    interval: str, emits: str = "id bigint, key string", on_divergence: str = "warn", cells: str = "any"
+) -> str:
     """A topology whose `own.py` has a function `tagged`."""
-    return _STREAM.format(interval=interval, emits=emits, on_divergence=on_divergence)
+    return _STREAM.format(interval=interval, emits=emits, on_divergence=on_divergence, cells=cells)
 
 
 @contextmanager

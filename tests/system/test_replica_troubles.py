@@ -1,4 +1,4 @@
-"""What may befall replicas besides a kill: clocks that differ, a coordinator that dies, a full disk, chance in code."""
+"""What may befall replicas besides a kill: clocks that differ, servers that die, a full disk, chance in code."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from penstock.chaos.small_disk import small_disk
 from penstock.runtime.state_folder import StateFolder
 
 from ..own_mounts import with_own_mounts
+from ..servers.spark_cluster import spark_cluster
 from ..servers.zookeeper import ZookeeperServer
 from ..waiting import wait_until
 from .penstock_command import PATIENCE_SECONDS, PENSTOCK
@@ -151,6 +152,30 @@ def test_clocks_that_differ_a_coordinator_that_dies_and_the_death_of_all_at_once
 
 
 # -- watched ----------------------------------------------------------------------------------------
+
+
+def test_a_spark_cluster_that_dies_takes_only_the_replica_in_it_which_comes_back_with_it(
+    project: Project, tmp_path: Path
+) -> None:
+    def told(word: str) -> bool:
+        return any(word in json.dumps(each) for each in run.events())
+
+    with spark_cluster(tmp_path / "cluster") as cluster:
+        # Two cores have a cluster, its executor and two drivers to share.
+        project.file.write_text(stream("2s", cells=f'["{cluster.url}", local]'))
+        with project.running() as run:
+            run.until(lambda: len(epochs(project)) == 2 and min(epochs(project)) >= 2)
+            cluster.kill()
+            reached = max(epochs(project))
+            run.until(lambda: max(epochs(project)) >= reached + 6)
+            run.until(lambda: told("replica 1 gives no sign of life, or is stuck"))
+            first = StateFolder(project.state).replica("1")
+            before = first.committed().epoch
+            cluster.start()
+            run.until(lambda: first.committed().epoch > max(before, reached))
+            run.signal_group(signal.SIGINT)
+            assert run.finish() == 0, run.errors
+    assert each_tuple_once(project) > 0
 
 
 @with_own_mounts
