@@ -196,13 +196,20 @@ def test_the_full_disk_of_one_replica_is_no_concern_of_the_others(project: Proje
         assert each_tuple_once(project) > 0
 
 
-def test_code_that_is_not_deterministic_ends_the_run_where_that_is_wanted(project: Project) -> None:
+def test_code_that_is_not_deterministic_ends_the_run_where_wanted_until_it_is_corrected(project: Project) -> None:
     project.file.write_text(stream(INTERVAL, on_divergence="stop"))
     (project.folder / "own.py").write_text(CHANCE)
     with project.running() as run:
         assert run.finish() == 1
         assert "tagged" in run.errors
         assert "Traceback" not in run.errors
+    (project.folder / "own.py").write_text(CODE)
+    reached = max(epochs(project))
+    with project.running() as run:
+        # What they had counted with it does not stop them again.
+        run.until(lambda: min(epochs(project)) >= reached + 6)
+        run.signal_group(signal.SIGINT)
+        assert run.finish() == 0, run.errors
 
 
 def test_code_that_is_not_deterministic_is_told_until_it_is_corrected_while_results_go_on(project: Project) -> None:

@@ -46,7 +46,7 @@ def opened_coordinator(topology: Topology, state: Path | None, coordinator: str 
 
 def named_replicas(topology: Topology, wanted: str | None) -> list[str]:
     """The replicas that a command is for."""
-    names = [str(number) for number in range(1, topology.replicas + 1)]
+    names = topology.replica_names
     if wanted is None:
         return names
     if topology.replicas < 2 and wanted not in names:

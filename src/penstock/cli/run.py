@@ -12,7 +12,7 @@ from penstock.cli.loading import File, Sets, load
 from penstock.cli.orders import named_replicas
 from penstock.cli.screen import fail
 from penstock.cli.stopping import INTERRUPTED, stopping_on_signals
-from penstock.topology.model import LOCAL
+from penstock.topology.model import ANY_CELL, LOCAL
 
 
 def run(
@@ -85,6 +85,12 @@ def run(
     from penstock.runtime.tally import tally
     from penstock.spark.session import default_master
 
+    clusters = [each for each in topology.cells if each not in (LOCAL, ANY_CELL)]
+    if master is not None and clusters and topology.replicas > 1:
+        fail(f"--master {master}: `cells` of topology '{topology.name}' say where each replica runs, and all would run "
+             "there: leave it out, or write `cells: any`", 2)
+    if cell == LOCAL and topology.replicas == 1 and clusters:
+        cell = topology.cells[0]
     settings = RunSettings(
         master=master or (default_master() if cell == LOCAL else cell),
         state=state,

@@ -50,7 +50,7 @@ def status(
     divergence = None
     if topology.replicas > 1 and (coordinator is not None or place.home.path.is_dir()):
         with opened_roster(place.coordinator(topology, coordinator)) as roster:
-            views, divergence = views_of(roster.members(), roster.told()), roster.divergence()
+            views, divergence = views_of(roster.members(), roster.told(), topology.replica_names), roster.divergence()
     reached = max([place.home.committed().epoch, *(view.epoch for view in views)])
     how = safety_of(views) if views else _how(topology, place.home)
     if as_json:

@@ -28,6 +28,7 @@ from penstock.connectors.agreed_file import append_agreed
 from penstock.connectors.base import EVERY_GUARANTEE, Encoding, Place, SinkConnector, Staged
 from penstock.connectors.staged_files import (
     append_parts,
+    has_links,
     join_parquet,
     link_first_wins,
     staged_parts_found,
@@ -241,6 +242,9 @@ class FileSink(SinkConnector):
     def _prepare_staging(self, fresh: bool) -> None:
         self._staging.mkdir(parents=True, exist_ok=True)
         clear_leftovers((*self._staging.iterdir(), *(self._staging.glob("*/*") if fresh else ())), self.run, fresh)
+        if self.siblings and not has_links(new_part(self._staging, self.run)):
+            raise ConnectorError(f"{self.shown} is on a disk without hard links, and by these replicas settle whose "
+                                 "epoch it is: choose another path, or run with `replicas: 1`")
         done = self.last_epoch()
         for agreed in self._agreed.glob("*"):
             # Whoever did the epoch was killed before this was removed.

@@ -111,6 +111,22 @@ def link_first_wins(whole: Path, final: Path) -> None:
             whole.rename(final)
 
 
+def has_links(unused: Path) -> bool:
+    """Whether a file can have two names on this disk; `unused` is the name of none there."""
+    other = unused.with_name(f"{unused.name}-linked")
+    unused.touch()
+    try:
+        os.link(unused, other)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return False
+    finally:
+        for path in (unused, other):
+            path.unlink(missing_ok=True)
+    return True
+
+
 @contextmanager
 def staged_parts_found(epoch: int) -> Iterator[None]:
     try:

@@ -27,6 +27,7 @@ from penstock.console.home import ConsoleHome
 from penstock.console.masking import masked
 from penstock.console.node_commands import NodeCommands
 from penstock.console.nodes import Node, Nodes, NodeTaken
+from penstock.console.placing import replica_names
 from penstock.console.private_files import private
 from penstock.console.tended import Tended
 from penstock.console.tending import (
@@ -228,7 +229,7 @@ class NodeSupervisor:
     def _of_replicas(self, wanted: Wanted, tended: Tended) -> dict[str, Any]:
         """What the replicas of a topology that runs tell; raises CoordinationError."""
         roster = self._roster(wanted, tended)
-        found = views_of(roster.members(), roster.told())
+        found = views_of(roster.members(), roster.told(), replica_names(wanted))
         # A new version may have other values while replicas of the last one still run.
         secrets = (*wanted.sets, *(tended.place.secrets() if any(view.why for view in found) else ()))
         views = [replace(view, why=masked(view.why, secrets)) for view in found]

@@ -35,11 +35,6 @@ class MakingReady:
     """See `Supervisor`."""
 
     @property
-    def names(self) -> list[str]:
-        """All replicas, here or elsewhere."""
-        return [str(number) for number in range(1, self.topology.replicas + 1)]
-
-    @property
     def _log(self) -> EpochLog:
         return EpochLog(self.coordinator)
 
@@ -65,14 +60,15 @@ class MakingReady:
         if anew or home.restored.exists():
             # What replicas have is of another history.
             home.forget_replicas()
+            self._roster.note_alike()
         if anew:
             self._forget_the_log()
         self._take_in(restored)
-        self._log.only_replicas(self.names)
+        self._log.only_replicas(self.topology.replica_names)
         self._roster.forget()
         self._roster.adopt(version_of(self.topology))
         # Nobody runs: whatever is staged will not be committed. Of a replica without a disk nobody knows.
-        self.sinks.forget_staged(name for name in self.names if name not in without_disk)
+        self.sinks.forget_staged(name for name in self.topology.replica_names if name not in without_disk)
         self.sinks.open(anew or home.furthest().committed().epoch == 0, restored.sinks, shared=bool(without_disk))
         home.restored.unlink(missing_ok=True)
 
@@ -136,12 +132,14 @@ class MakingReady:
                 home.clear(coordinator=False)
                 home.forget_replicas()
             home.note_history(share.history)
+            if begins:
+                self._roster.note_alike()
             if begins and not goes_back:
                 self._forget_the_log()
             if not self._roster.members():
                 restored = home.to_restore() if goes_back else ToRestore()
                 self._take_in(restored)
-                self._log.only_replicas(self.names)
+                self._log.only_replicas(self.topology.replica_names)
                 self._roster.forget()
                 self._roster.adopt(own)
                 # One that is frozen on another node is signed out, and still there.

@@ -47,7 +47,7 @@ class Rolling:
         self._await_watcher()
         for state in self._states().values():
             checked_shape(self.topology, state, cores_of(master))
-        names = list(self.only) or self._names()
+        names = list(self.only) or self.topology.replica_names
         with self._turn() as mine:
             self.roster.open_to_new_version()
             for name in names:
@@ -128,7 +128,7 @@ class Rolling:
                 "  correct it, and give the command once more"
             )
         new = name in members and members[name].run != before
-        return new and all_safe(self._names(), members, told, reached)
+        return new and all_safe(self.topology.replica_names, members, told, reached)
 
     def _await_watcher(self) -> None:
         """Whoever watches the replicas may just be starting; raises CoordinationError where nobody does."""
@@ -144,14 +144,12 @@ class Rolling:
                 "give `penstock run` once more, and it finds them"
             )
 
-    def _names(self) -> list[str]:
-        return [str(number) for number in range(1, self.topology.replicas + 1)]
-
     def _epoch(self) -> int:
         return max((told.epoch for told in self.roster.told().values()), default=0)
 
     def _await_safety(self, when: str, after: int) -> None:
-        self._await(lambda: all_safe(self._names(), self.roster.members(), self.roster.told(), after), when)
+        names = self.topology.replica_names
+        self._await(lambda: all_safe(names, self.roster.members(), self.roster.told(), after), when)
 
     def _await(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + self.patience

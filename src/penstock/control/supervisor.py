@@ -86,7 +86,7 @@ class Supervisor:
         all of it or nothing, and is given the lock of the home. It is called on the node that goes first.
         """
         self.topology = topology
-        self._all = [str(number) for number in range(1, topology.replicas + 1)]
+        self._all = topology.replica_names
         self._share = share
         self._go_back = go_back
         self._place = place

@@ -115,6 +115,8 @@ class Replica:
             self._refuse_taken_cell()
             self._refuse_other_history()
             self._joined = self._joins()
+            # Two that were started at the same moment have not seen each other before.
+            self._refuse_taken_cell()
             self._coordinator.on_expired(self._join_again)
             # Killed when all was done, before it could say so: there is nothing left to run.
             self._over = self.run.state.committed().ended
@@ -162,15 +164,26 @@ class Replica:
         self._catching_up.begins(time.monotonic(), self.run.state.committed().epoch)
 
     def _take_over(self, log: EpochLog) -> int | None:
-        states = {**self._place.all_states(), self.name: self.run.state}
-        model = to_be_like(states) if self._roster.are_unlike() else None
-        if model is not None and model != self.name:
-            # Its code was not deterministic: what the others remember is not what it does.
-            log.note_progress(self.name, min(self.run.state.committed().epoch, states[model].readable().epoch))
-            return begin_as(self.run.state, states[model], self.topology.name, self._address)
+        if self._roster.are_unlike() and (taken := self._take_model(log)) is not None:
+            return taken
         # Without replicas the topology has run at home, or was restored there.
         siblings = [*self._place.siblings_of(self.name), self._place.home]
         return begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
+
+    def _take_model(self, log: EpochLog) -> int | None:
+        """Where code was not deterministic, replicas remember different things: all go on with what one does."""
+        states = {**self._place.all_states(), self.name: self.run.state}
+        proposed = to_be_like(states)
+        if proposed is None:
+            return None
+        oldest = min(log.agreed(), default=0)
+        model = self._roster.model(
+            proposed, lambda name: name in states and states[name].readable().epoch >= max(oldest - 1, 1)
+        )
+        if model == self.name:
+            return None
+        log.note_progress(self.name, min(self.run.state.committed().epoch, states[model].readable().epoch))
+        return begin_as(self.run.state, states[model], self.topology.name, self._address)
 
     def _refuse_what_is_forgotten(self) -> None:
         """An epoch that is not in the log any more, while later ones are, must not be cut a second time."""
@@ -223,7 +236,9 @@ class Replica:
         own = self._member
         for other in self._roster.members().values():
             same_place = other.cell == own.cell and (own.cell != LOCAL or other.host == own.host)
-            if other.name != self.name and same_place:
+            # Of two that are signed in, one stays.
+            goes = not self._joined or (len(other.name), other.name) < (len(self.name), self.name)
+            if other.name != self.name and same_place and goes:
                 raise CoordinationError(
                     f"replica {other.name} of '{self.topology.name}' is in cell {own.cell} already, process "
                     f"{other.process} on {other.host}, and a failure there would take both: give another --cell, or "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -18,6 +18,9 @@ _DIGESTS = "digests/"
 _DIVERGENCES = "divergence/"
 """By version: replicas of one version may differ while those of another are put in their place."""
 _UNLIKE = "unlike"
+"""There since replicas have differed, until all have begun with the state of one."""
+_MODEL = "model"
+"""Whose state that is."""
 _CHANGING = "changing"
 _DIGESTS_KEPT = 100
 
@@ -118,9 +121,18 @@ class Roster:
         """Whether what replicas remember may differ, since what they gave has; also when code was corrected since."""
         return self._coordinator.get(_UNLIKE) is not None
 
+    def model(self, proposed: str, may_be: Callable[[str], bool]) -> str:
+        """The replica whose state all go on with: whoever was proposed first, as long as it may be."""
+        agreed = self._coordinator.create_if_absent(_MODEL, proposed)
+        if agreed == proposed or may_be(agreed):
+            return agreed
+        self._coordinator.put(_MODEL, proposed)
+        return proposed
+
     def note_alike(self) -> None:
-        """All have begun with the state of one of them since."""
-        self._coordinator.delete(_UNLIKE)
+        """All have begun with the state of one of them since, or with nothing."""
+        for key in (_UNLIKE, _MODEL):
+            self._coordinator.delete(key)
 
     def adopt(self, version: str) -> None:
         """From now on replicas run this version."""
@@ -167,12 +179,11 @@ class Roster:
         return Divergence(fields["epoch"], fields["node"], tuple(fields["replicas"]))
 
     def forget(self) -> None:
-        """Forget all that was said; those who are signed in stay so."""
+        """Forget all that was said; those who are signed in stay so, and what they remember may still differ."""
         for prefix in (_TOLD, _DIGESTS, _DIVERGENCES):
             for key in self._coordinator.list(prefix):
                 self._coordinator.delete(key)
-        for key in (_VERSION, _UNLIKE):
-            self._coordinator.delete(key)
+        self._coordinator.delete(_VERSION)
 
     def _entries(self, prefix: str) -> dict[str, Any]:
         found = self._coordinator.entries(prefix)

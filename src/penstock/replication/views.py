@@ -30,10 +30,17 @@ def safety_of(views: list[ReplicaView]) -> str:
     return safety([view.phase for view in views], max((view.behind for view in views), default=0))
 
 
-def views_of(members: Mapping[str, Member], told: Mapping[str, Told]) -> list[ReplicaView]:
-    """What replicas have said of themselves, without a look at their processes."""
+def views_of(
+    members: Mapping[str, Member], told: Mapping[str, Told], wanted: Iterable[str] = ()
+) -> list[ReplicaView]:
+    """What replicas have said of themselves, without a look at their processes.
+
+    Where any has, those that are `wanted` and have said nothing yet are down: one of two alone is not safe.
+    """
     head = Head(max((each.epoch for each in told.values()), default=0))
-    return [_view(name, members.get(name), told.get(name), head) for name in sorted({*members, *told})]
+    known = {*members, *told}
+    names = sorted(known.union(wanted)) if known else []
+    return [_view(name, members.get(name), told.get(name), head) for name in names]
 
 
 def _view(name: str, member: Member | None, told: Told | None, head: Head) -> ReplicaView:

@@ -398,6 +398,10 @@ class Topology:
         operators = [op for op in self.operators for ref in op.inputs if ref == stream]
         return (*operators, *(sink for sink in self.sinks if sink.input == stream))
 
+    @property
+    def replica_names(self) -> list[str]:
+        return [str(number) for number in range(1, self.replicas + 1)]
+
     def with_folder(self, folder: Path) -> Topology:
         return replace(self, folder=folder)
 

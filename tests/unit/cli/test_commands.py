@@ -42,6 +42,14 @@ def test_a_good_topology_is_ok(project: Path) -> None:
     assert "ok pages: 1 source, 2 operators, 1 sink" in result.stdout
 
 
+def test_cells_say_where_replicas_run_and_no_option_does(project: Path) -> None:
+    cells = "replicas: 2\ncells: [\"spark://a:7077\", \"spark://b:7077\"]\n"
+    (project / "topology.yaml").write_text(GOOD.replace("sources:", f"{cells}sources:"))
+    result = penstock("run", "--master", "spark://c:7077")
+    assert result.exit_code == 2
+    assert "--master spark://c:7077: `cells` of topology 'pages' say where each replica runs" in result.stderr
+
+
 def test_every_problem_is_told_with_its_line(project: Path) -> None:
     (project / "topology.yaml").write_text(GOOD.replace("from: visits", "from: visit").replace("count:", "cuont:"))
     result = penstock("validate")

@@ -32,6 +32,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StateFolder:
     return home
 
 
+def test_one_of_two_that_was_started_is_not_safe_by_itself(home: StateFolder) -> None:
+    with opened_roster(home.coordinator) as roster:
+        roster.join(Member("1", "local", "here", 41, "a"))
+        roster.tell("1", Told("a", 9, 9))
+        assert penstock("status", ".").stdout.splitlines()[0] == "pair: 1/2 safe, down, epoch 9"
+
+
 def test_a_replica_that_is_parked_is_shown_with_its_reason(home: StateFolder) -> None:
     with opened_roster(home.coordinator) as roster:
         roster.join(Member("1", "local", "here", 41, "a"))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import fcntl
 import json
 import os
@@ -363,6 +364,22 @@ def test_what_one_that_is_killed_in_a_commit_has_put_together_is_removed_too(
 
 def raise_interrupt(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("file", ["reach.jsonl", "reach/"])
+def test_replicas_are_refused_where_a_disk_has_no_hard_links(
+    tmp_path: Path, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    alone = opened(tmp_path, file)
+    alone.shared().open(False)
+    monkeypatch.setattr("os.link", link)
+    alone.open(False)
+    with pytest.raises(ConnectorError, match="on a disk without hard links"):
+        alone.shared().open(False)
+    assert staged_files(tmp_path) == []
 
 
 def test_an_epoch_that_is_done_leaves_nothing_that_says_what_is_in_it(tmp_path: Path) -> None:

@@ -137,6 +137,26 @@ def test_a_topology_that_has_ended_or_is_to_begin_anew_does(tmp_path: Path, fres
         place.home.record(Committed(epoch=7, ended=True))
 
 
+@pytest.mark.parametrize(("committed", "fresh", "unlike"), [
+    (Committed(7), False, True), (Committed(7), True, False), (Committed(7, ended=True), False, False)])
+def test_what_replicas_remember_differs_until_all_begin_anew(
+    tmp_path: Path, committed: Committed, fresh: bool, unlike: bool
+) -> None:
+    made = Topology("pair", replicas=2, cells=("any",)).source("words", rows=[], schema="word string")
+    topology = made.sink("out", file="out.jsonl").with_folder(tmp_path)
+    place = ReplicaPlace(StateFolder(tmp_path / "state"))
+    supervisor = Supervisor(topology, place, ["true"])
+    supervisor.start(False)
+    for name in ("1", "2"):
+        supervisor._roster.compare(name, version_of(topology), 7, {"a": "a"}, {"a": f"0:{name}"})
+    supervisor._resources.close()
+    place.home.record(committed)
+    again = Supervisor(topology, place, ["true"])
+    again.start(fresh)
+    assert (again._roster.are_unlike(), again._roster.divergence()) == (unlike, None)
+    again._resources.close()
+
+
 def test_a_replica_that_follows_is_raised_when_the_one_ahead_gets_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.replication.history import note_history
 from penstock.replication.replica import Replica, ReplicaPlace, opened_roster
 from penstock.replication.roster import FAILED, STOPPED, Member, Roster, Told
+from penstock.replication.sibling import WORTH_COPYING
 from penstock.replication.version import version_of
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.run import Outcome, RunSettings
@@ -75,6 +76,45 @@ def test_one_that_is_started_in_the_cell_of_a_sibling_is_refused(place: ReplicaP
         assert roster.members() == {"1": sibling}
 
 
+def test_of_two_that_are_started_in_one_cell_at_the_same_moment_one_stays(
+    place: ReplicaPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = replace(topology(tmp_path), cells=("spark://a:7077", "spark://b:7077"))
+    place.home.path.mkdir()
+    with opened_roster(place.home.coordinator) as roster:
+
+        def started(name: str, other: str) -> None:
+            replica = Replica(own, name, place, RunSettings(), "spark://a:7077")
+            monkeypatch.setattr(replica.run, "start", lambda *_, **__: None)
+            join = replica._joins
+
+            def joins() -> bool:
+                roster.join(Member(other, "spark://a:7077", "elsewhere", 7, "b"))
+                return join()
+
+            monkeypatch.setattr(replica, "_joins", joins)
+            try:
+                replica.start()
+            finally:
+                roster.leave(other)
+            roster.leave(name)
+            replica._coordinator.close()
+
+        started("1", "2")
+        with pytest.raises(CoordinationError, match="replica 1 of 'pair' is in cell spark://a:7077 already"):
+            started("2", "1")
+        assert roster.members() == {}
+
+
+def test_another_penstock_or_spark_is_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = version_of(topology(tmp_path))
+    with monkeypatch.context() as patched:
+        patched.setattr("penstock.replication.version.__version__", "0.0.9")
+        assert version_of(topology(tmp_path)) != own
+    monkeypatch.setattr("penstock.replication.version.version", lambda _: "4.2.0")
+    assert version_of(topology(tmp_path)) != own
+
+
 def test_one_that_is_refused_says_nothing_in_the_name_of_one_that_runs(
     place: ReplicaPlace, roster: Roster, tmp_path: Path
 ) -> None:
@@ -121,6 +161,7 @@ def test_where_replicas_have_differed_one_begins_as_the_first_does(
         place.state_of(name).record(Committed(epoch))
     begun: list[str] = []
     monkeypatch.setattr("penstock.replication.replica.begin_from_sibling", lambda *_: begun.append("as it was"))
+    # Nothing can be copied: then it begins as it would otherwise.
     monkeypatch.setattr("penstock.replication.replica.begin_as", lambda _, like, *__: begun.append(like.path.name))
 
     def starts(name: str) -> None:
@@ -136,9 +177,13 @@ def test_where_replicas_have_differed_one_begins_as_the_first_does(
     starts("2")
     assert EpochLog(roster._coordinator).progress()["2"] == 30
     starts("1")
+    # It was chosen once: it stays so when it is cold, and behind.
+    place.state_of("3").path.mkdir()
+    place.state_of("3").record(Committed(30 + 2 * WORTH_COPYING))
+    starts("2")
     roster.note_alike()
     starts("2")
-    assert begun == ["as it was", "1", "as it was", "as it was"]
+    assert begun == ["as it was", "1", "as it was", "as it was", "1", "as it was", "as it was"]
 
 
 def test_one_that_comes_back_when_all_have_begun_anew_ends(

@@ -46,6 +46,16 @@ def test_the_first_version_is_agreed_on(coordinator: MemoryCoordinator) -> None:
     assert roster.agree_on("one") == "two"
 
 
+def test_all_go_on_with_the_state_of_whoever_was_proposed_first_while_it_may_be(coordinator: MemoryCoordinator) -> None:
+    roster = Roster(coordinator)
+    assert roster.model("1", lambda _: True) == "1"
+    assert roster.model("3", lambda name: name == "1") == "1"
+    assert roster.model("3", lambda _: False) == "3"
+    assert roster.model("1", lambda name: name == "3") == "3"
+    roster.note_alike()
+    assert roster.model("2", lambda _: False) == "2"
+
+
 def test_what_is_forgotten_is_what_was_said_and_not_who_is_there(coordinator: MemoryCoordinator) -> None:
     roster = Roster(coordinator)
     roster.join(FIRST)

@@ -39,5 +39,12 @@ def test_one_that_is_not_started_any_more_is_parked_with_its_reason() -> None:
     assert (again.phase, again.why) == (Phase.STARTING, "")
 
 
+def test_one_that_has_never_spoken_is_down_where_another_has() -> None:
+    views = views_of({"1": member("1", "a")}, {"1": Told("a", 9)}, ["1", "2"])
+    assert [(view.name, view.phase) for view in views] == [("1", Phase.SAFE), ("2", Phase.DOWN)]
+    assert safety_of(views) == "1/2 safe, down"
+    assert views_of({}, {}, ["1", "2"]) == []
+
+
 def test_at_the_end_nobody_is_unsafe() -> None:
     assert safety_of(views_of({}, {"1": Told("a", 9, how=ENDED), "2": Told("b", 9, how=ENDED)})) == "ended"
