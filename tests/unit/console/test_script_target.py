@@ -65,7 +65,7 @@ def test_commands_are_given_to_a_topology_of_a_console(console: RunningConsole) 
         code, said, _ = run_script(console, "Start OP1\nInterval OP1 500\nInterval OP2 200\nFreeze OP1 0\nWait 1\n"
                                             "Unfreeze OP1 0\nCrash OP2 1\nStatus\n")  # fmt: skip
     assert code == 0
-    assert done == ["unfreeze --operator OP1", "interval 0.500s", "interval 0.500s",
+    assert done == ["unfreeze --operator OP1", "interval 0.500s --operator OP1", "interval 0.200s --operator OP2",
                     "freeze --replica 1 --operator OP1", "unfreeze --replica 1 --operator OP1",
                     "crash --replica 2"]  # fmt: skip
     assert said == ["Start OP1", "Interval OP1 500", "Interval OP2 200", "Freeze OP1 0", "Wait 1", "Unfreeze OP1 0",
