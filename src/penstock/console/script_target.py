@@ -27,6 +27,10 @@ class ConsoleTarget:
         if seen["how"] not in (How.RUNNING, How.STARTING):
             raise CommandRefused(f"topology '{name}' does not run: it is {seen['how']}")
         self._replicas = int(seen["wanted_replicas"])
+        graph = seen["graph"]
+        self.operators = None if graph is None else [
+            node["name"] for node in graph["nodes"] if node["role"] not in ("source", "sink")]
+        """Those of the topology; None where the console does not know them."""
         self._giving = ThreadPoolExecutor(1, thread_name_prefix="penstock-script")
         self.failed = 0
 
