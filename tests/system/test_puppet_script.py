@@ -80,3 +80,6 @@ def test_a_run_whose_script_crashes_every_replica_ends_with_the_right_count(
         (f"tuple OP3, {name}" for name in SEEN_BY), 1)
     # Before it was counted once, a name came as often as somebody whom it follows has shared the page.
     assert tuples["tuple OP2, eve"] == 3
+    # Also of the operator that a console shows.
+    assert [line for line in said if line.startswith("tuple OP4, ")] == [
+        f"tuple OP4, {number}" for number in range(1, len(SEEN_BY) + 1)]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from penstock.runtime.progress import Snapshot
 from penstock.runtime.progress_file import ProgressFile
 from penstock.runtime.run import Outcome
 from penstock.runtime.tally import Line
-from penstock.topology.logged_tuples import logged_stream, tuple_line
+from penstock.topology.logged_tuples import is_only_logged, logged_streams, tuple_line
 from penstock.topology.model import Topology
 
 FIRST_EPOCH = "first epoch"
@@ -62,6 +62,7 @@ class LiveDisplay:
 
     def __init__(self, topology: Topology, lines: Callable[[Snapshot], list[Line]]) -> None:
         self._topology = topology
+        self._logged = logged_streams(topology)
         self._lines = lines
         self._what = "checking"
         self._rates = Rates()
@@ -91,9 +92,9 @@ class LiveDisplay:
             self._live.update(self._table(snapshot))
 
     def rows(self, rows: EpochRows) -> None:
-        if logged_stream(rows.sink) is None:
+        if not is_only_logged(rows.sink):
             out.print(as_rich_table(rows))
-        for line in logged_lines(rows):
+        for line in logged_lines(rows, self._logged):
             self.log(line)
 
     def replicas(self, views: list[ReplicaView]) -> None:
@@ -143,7 +144,8 @@ class LiveDisplay:
 class PlainDisplay:
     """One line every two seconds, for logs and pipes; on standard error, so that rows stay clean."""
 
-    def __init__(self, lines: Callable[[Snapshot], list[Line]]) -> None:
+    def __init__(self, topology: Topology, lines: Callable[[Snapshot], list[Line]]) -> None:
+        self._logged = logged_streams(topology)
         self._lines = lines
         self._rates = Rates(every=2.0)
         self._safety = ""
@@ -165,11 +167,11 @@ class PlainDisplay:
             _line(self._summary(snapshot))
 
     def rows(self, rows: EpochRows) -> None:
-        if logged_stream(rows.sink) is None:
+        if not is_only_logged(rows.sink):
             for row in rows_of(rows.rows):
                 sys.stdout.write(as_json_line(row))
             sys.stdout.flush()
-        for line in logged_lines(rows):
+        for line in logged_lines(rows, self._logged):
             self.log(line)
 
     def replicas(self, views: list[ReplicaView]) -> None:
@@ -207,6 +209,7 @@ class JsonDisplay:
     ) -> None:
         """With a `progress_file`, progress is there as soon as there is any, and here once a second."""
         self._file = None if progress_file is None else ProgressFile(progress_file)
+        self._logged = logged_streams(topology)
         self._of = {"topology": topology.name, **({} if replica is None else {"replica": replica})}
         self._lines = lines
         self._rates = Rates(every=1.0)
@@ -236,10 +239,10 @@ class JsonDisplay:
             self._file.write(self._progress(snapshot))
 
     def rows(self, rows: EpochRows) -> None:
-        for line in logged_lines(rows):
-            self._tell("log", line=line, operator=logged_stream(rows.sink), epoch=rows.epoch)
-        for row in rows_of(rows.rows) if logged_stream(rows.sink) is None else ():
+        for row in () if is_only_logged(rows.sink) else rows_of(rows.rows):
             self._tell("row", sink=rows.sink, epoch=rows.epoch, row=json.loads(as_json_line(row)))
+        for line in logged_lines(rows, self._logged):
+            self._tell("log", line=line, operator=self._logged[rows.sink], epoch=rows.epoch)
 
     def replicas(self, views: list[ReplicaView]) -> None:
         phases = [view.phase for view in views]
@@ -291,9 +294,9 @@ class JsonDisplay:
             tell("stdout", line)
 
 
-def logged_lines(rows: EpochRows) -> list[str]:
-    """Lines of the log, for the tuples of a stream of which all are logged."""
-    stream = logged_stream(rows.sink)
+def logged_lines(rows: EpochRows, logged: Mapping[str, str]) -> list[str]:
+    """Lines of the log, for the tuples of a stream of which all are `logged`."""
+    stream = logged.get(rows.sink)
     return [] if stream is None else [tuple_line(stream, row) for row in rows_of(rows.rows)]
 
 
@@ -352,7 +355,7 @@ def choose_display(
     """JSON when asked for, the live table on a terminal, plain lines otherwise."""
     if as_json:
         return JsonDisplay(topology, lines, replica, progress_file)
-    return LiveDisplay(topology, lines) if err.is_terminal else PlainDisplay(lines)
+    return LiveDisplay(topology, lines) if err.is_terminal else PlainDisplay(topology, lines)
 
 
 def _line(text: str) -> None:

@@ -10,11 +10,9 @@ import typer
 
 from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, give
 from penstock.cli.loading import Sets, load
-from penstock.cli.orders import Replica, named_replicas, opened_orders
-from penstock.cli.screen import fail
+from penstock.cli.orders import Replica, check_operator, named_replicas, opened_orders
 from penstock.cli.state_place import CoordinatorOption, StateOption, Topologies
 from penstock.topology.model import Topology
-from penstock.topology.problems import suggest
 
 if TYPE_CHECKING:
     from penstock.epochs.orders import Orders
@@ -83,17 +81,10 @@ def _order_each(topology: Topology, replica: str | None, operator: str | None, s
     """Give an order to the replicas that are meant, and say what came of it."""
     from penstock.epochs.orders import EVERYTHING
 
-    _check(topology, operator)
+    check_operator(topology, operator)
     with opened_orders(topology, state, coordinator) as orders:
         for name in named_replicas(topology, replica):
             typer.echo(f"{_who(topology, name, operator)} {order(orders, name, operator or EVERYTHING)}")
-
-
-def _check(topology: Topology, operator: str | None) -> None:
-    names = [each.name for each in topology.operators]
-    if operator is not None and operator not in names:
-        hint = suggest(operator, names) or f"there are {', '.join(names) or 'none'}"
-        fail(f"topology '{topology.name}' has no operator '{operator}': {hint}", 2)
 
 
 def _who(topology: Topology, replica: str, operator: str | None) -> str:

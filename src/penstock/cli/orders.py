@@ -11,6 +11,7 @@ import typer
 
 from penstock.cli.screen import fail
 from penstock.topology.model import Topology
+from penstock.topology.problems import suggest
 
 if TYPE_CHECKING:
     from penstock.coordination.base import Coordinator
@@ -54,3 +55,11 @@ def named_replicas(topology: Topology, wanted: str | None) -> list[str]:
     if wanted not in names:
         fail(f"topology '{topology.name}' has no replica '{wanted}': there are {', '.join(names)}", 2)
     return [wanted]
+
+
+def check_operator(topology: Topology, operator: str | None) -> None:
+    """End the command for an operator that the topology does not have."""
+    names = [each.name for each in topology.operators]
+    if operator is not None and operator not in names:
+        hint = suggest(operator, names) or f"there are {', '.join(names) or 'none'}"
+        fail(f"topology '{topology.name}' has no operator '{operator}': {hint}", 2)

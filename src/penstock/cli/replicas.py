@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.display import choose_display, how_it_ended
+from penstock.cli.display import Display, choose_display, how_it_ended
 from penstock.cli.loading import topology_path
 from penstock.cli.scripted import scripted
 from penstock.cli.stopping import stopping_on_signals
@@ -48,19 +48,13 @@ def supervise(
     home = StateFolder.of(topology, settings.state)
     plan = rewrite(build_plan(topology))
     address = home.coordinator_for(topology, settings.coordinator)
-    with (
-        choose_display(topology, functools.partial(tally, plan), as_json, None, progress_file) as display,
-        scripted(topology, address, display.log) as script,
-    ):
+    with choose_display(topology, functools.partial(tally, plan), as_json, None, progress_file) as display:
         go_back = (None if begin_with is None
                    else functools.partial(_go_back, topology, begin_with, settings, display.say))  # fmt: skip
         supervisor = Supervisor(topology, ReplicaPlace(home), command, settings.coordinator, settings.scratch,
                                 share=share, when_safe=_make_archive, go_back=go_back)  # fmt: skip
         reached = supervisor.start(settings.fresh, display.say)
-        script.hold()
-        if reached:
-            display.say(f"going on after epoch {reached}")
-        rows = ShownRows(topology, home.path, from_now_on=reached > 0)
+        rows = ShownRows(topology, home.path)
         last = Progress().snapshot()
 
         def look(progress: dict[str, Any] | None, views: list[ReplicaView]) -> None:
@@ -69,14 +63,24 @@ def supervise(
             if progress is not None:
                 last = Snapshot(**progress)
                 display.look(last)
-                rows.look(last.epoch, display.rows)
+            rows.look(display.rows)
 
-        script.begin()
-        with stopping_on_signals(supervisor.stop, display.say):
-            ended = supervisor.watch(look)
-        script.end()
-        rows.look(last.epoch, display.rows)
+        with scripted(topology, address, functools.partial(log_in_time_order, rows, display)) as script:
+            script.hold()
+            if reached:
+                display.say(f"going on after epoch {reached}")
+            script.begin()
+            with stopping_on_signals(supervisor.stop, display.say):
+                ended = supervisor.watch(look)
+            script.end()
+        rows.look(display.rows, is_over=True)
         display.end(last, how_it_ended(Outcome(ended, last)))
+
+
+def log_in_time_order(rows: ShownRows, display: Display, line: str) -> None:
+    """Log a command after the tuples that were delivered before it."""
+    rows.look(display.rows)
+    display.log(line)
 
 
 def _go_back(

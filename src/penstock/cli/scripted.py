@@ -116,9 +116,6 @@ class Scripted:
         commands = self._topology.commands
         if note.done:
             return
-        for command in commands[: note.next]:
-            if command.verb == "Interval":
-                target.know_interval(command.arguments[0], float(command.arguments[1]) / 1000)
         if note.next:
             self._say(f"% {note.next} of {len(commands)} commands were begun before, and are not repeated")
         given = partial(self._release, orders)

@@ -1,55 +1,134 @@
-"""The console of a topology with replicas: rows go to a file, first wins, and whoever has a terminal shows them."""
+"""The console of a topology with replicas: rows go to a file, first wins, and whoever has a terminal shows them.
+
+In the file, a line with the number of an epoch stands before the rows of that epoch. How far it was shown is noted
+beside it.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import heapq
 import json
+import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from penstock.connectors.base import Place, SinkConnector
+from penstock.connectors.base import Place, Staged
 from penstock.connectors.console import EpochRows
-from penstock.connectors.registry import sink_connector
-from penstock.topology.model import FrozenOptions, Sink, Topology
+from penstock.connectors.file_sink import FileSink
+from penstock.connectors.staged_parts import new_part
+from penstock.topology.model import Sink, Topology
 
 CONSOLE = "console"
 
 
-def shown_sink(sink: Sink, topology: Topology, home: Path, run: str = "") -> SinkConnector:
+@dataclass(frozen=True)
+class ShownSink(FileSink):
+    """The file that stands for a console."""
+
+    @property
+    def seen(self) -> Path:
+        """Where it is noted how much of the file was shown."""
+        return self.path.with_suffix(".seen")
+
+    def open(self, fresh: bool) -> None:
+        if fresh:
+            self.seen.unlink(missing_ok=True)
+        super().open(fresh)
+
+    def commit(self, epoch: int, staged: list[Staged]) -> None:
+        if any(part.rows for part in staged):
+            number = new_part(self._staging, self.run)
+            number.parent.mkdir(parents=True, exist_ok=True)
+            number.write_text(f"{epoch}\n")
+            staged = [Staged(1, {"part": str(number)}), *staged]
+        super().commit(epoch, staged)
+
+
+def shown_sink(sink: Sink, topology: Topology, home: Path, run: str = "") -> ShownSink:
     """The file that stands for a console, in the folder that all replicas share."""
-    stands_for = Sink(sink.name, sink.input, "file", FrozenOptions({"file": str(_file(home, sink.name))}))
-    return sink_connector(stands_for, Place(topology.name, sink.name, topology.folder.absolute(), run))
+    file = home / "shown" / f"{sink.name}.jsonl"
+    place = Place(topology.name, sink.name, topology.folder.absolute(), run)
+    made = ShownSink.configure(place, {"file": str(file)})
+    assert isinstance(made, ShownSink)
+    return made
 
 
 class ShownRows:
-    """What has been added to the consoles' files since the last look."""
+    """The rows in the consoles' files that were not shown yet, epoch by epoch over all of them; safe for threads.
 
-    def __init__(self, topology: Topology, home: Path, from_now_on: bool) -> None:
-        names = [sink.name for sink in topology.sinks if sink.kind == CONSOLE]
-        self._files = {name: _file(home, name) for name in names}
-        self._at = {name: _size(path) if from_now_on else 0 for name, path in self._files.items()}
+    Each is shown once, also where one process after the other looks: what was delivered while nobody did is found by
+    the next. One that dies between showing the rows of an epoch and noting it has these shown again.
+    """
 
-    def look(self, epoch: int, show: Callable[[EpochRows], None]) -> None:
-        for name, path in self._files.items():
-            rows = [json.loads(line) for line in self._new_lines(name, path)]
-            if rows:
-                show(EpochRows(name, epoch, pa.Table.from_pylist(rows), len(rows)))
+    def __init__(self, topology: Topology, home: Path) -> None:
+        """Not before the files were made ready for the run."""
+        self._sinks = [shown_sink(sink, topology, home) for sink in topology.sinks if sink.kind == CONSOLE]
+        self._at = {sink.name: _noted(sink) for sink in self._sinks}
+        self._lock = threading.Lock()
 
-    def _new_lines(self, name: str, path: Path) -> Iterator[bytes]:
-        if _size(path) <= self._at[name]:
+    def look(self, show: Callable[[EpochRows], None], is_over: bool = False) -> None:
+        """Show the epochs that all consoles have; of a run that `is_over`, all that there is."""
+        with self._lock:
+            if all(_size(sink.path) <= self._at[sink.name] for sink in self._sinks):
+                return
+            # Before any is read: what comes while they are read would be of later epochs than what others have yet.
+            done = {sink.name: sink.last_epoch() for sink in self._sinks}
+            common = min(done.values())
+            new = (self._epochs(sink, done[sink.name] if is_over else common) for sink in self._sinks)
+            for rows, end in heapq.merge(*new, key=lambda found: found[0].epoch):
+                show(rows)
+                self._at[rows.sink] = end
+                self._note(rows.sink)
+
+    def _epochs(self, sink: ShownSink, last: int) -> Iterator[tuple[EpochRows, int]]:
+        """The new rows of each epoch up to the `last`, and where in the file they end."""
+        at = self._at[sink.name]
+        if _size(sink.path) <= at:
             return
-        with path.open("rb") as file:
-            file.seek(self._at[name])
+        epoch, rows = 0, list[dict[str, Any]]()
+        with sink.path.open("rb") as file:
+            file.seek(at)
             for line in file:
-                if not line.endswith(b"\n"):
-                    break
-                self._at[name] += len(line)
-                yield line
+                is_number = not line.startswith(b"{")
+                if is_number and rows:
+                    yield _told(sink, epoch, rows), at
+                    rows = []
+                # The next epoch, which may be half written.
+                if not line.endswith(b"\n") or (is_number and int(line) > last):
+                    return
+                if is_number:
+                    epoch = int(line)
+                else:
+                    rows.append(json.loads(line))
+                at += len(line)
+        if rows:
+            yield _told(sink, epoch, rows), at
+
+    def _note(self, name: str) -> None:
+        seen = next(sink.seen for sink in self._sinks if sink.name == name)
+        draft = seen.with_suffix(".seen-draft")
+        # A full disk does not end who watches: what is not noted may be shown again.
+        with contextlib.suppress(OSError):
+            draft.write_text(str(self._at[name]))
+            draft.replace(seen)
 
 
-def _file(home: Path, name: str) -> Path:
-    return home / "shown" / f"{name}.jsonl"
+def _told(sink: ShownSink, epoch: int, rows: list[dict[str, Any]]) -> EpochRows:
+    return EpochRows(sink.name, epoch, pa.Table.from_pylist(rows), len(rows))
+
+
+def _noted(sink: ShownSink) -> int:
+    """Where the next row is; the beginning, where the file was begun anew since."""
+    try:
+        at = int(sink.seen.read_text())
+    except (FileNotFoundError, ValueError):
+        return 0
+    return at if at <= _size(sink.path) else 0
 
 
 def _size(path: Path) -> int:

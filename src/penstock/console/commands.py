@@ -50,6 +50,7 @@ _NEEDS = {
 _MAY_HAVE = {
     Verb.FREEZE: ("replica", "operator"),
     Verb.UNFREEZE: ("replica", "operator"),
+    Verb.INTERVAL: ("operator",),
     Verb.CRASH: ("replica",),
     Verb.CHECKPOINT: ("name",),
     Verb.RESTORE: ("fresh_sinks",),
@@ -72,8 +73,9 @@ class Command(BaseModel):
 
     verb: Verb
     replica: Name | None = Field(None, description="For freeze, unfreeze and crash: which replica; without it, all.")
-    operator: Name | None = Field(None, description="For freeze, unfreeze, rescale and dead-letters: an operator.")
-    interval: Duration | None = Field(None, description="For interval: between two epochs, `500ms`; or `default`.")
+    operator: Name | None = Field(
+        None, description="For freeze, unfreeze, interval, rescale and dead-letters: an operator.")
+    interval: Duration | None = Field(None, description="For interval: from epoch to epoch, `500ms`; or `default`.")
     instances: int | None = Field(None, ge=1, le=1000, description="For rescale: how many instances.")
     name: Name | None = Field(None, description="For checkpoint: what to call it; for restore: which one.")
     action: LetterAction | None = Field(None, description="For dead-letters: `replay` or `discard`.")
@@ -129,7 +131,7 @@ def words_for(command: Command) -> Sequence[str] | None:
         case Verb.START | Verb.STOP:
             return None
         case Verb.INTERVAL:
-            return [str(command.interval)]
+            return [str(command.interval), *options]
         case Verb.RESCALE:
             return [f"{command.operator}={command.instances}"]
         case Verb.RESTORE:

@@ -26,17 +26,17 @@ def give_order(wanted: Wanted, address: str, verb: str, words: Sequence[str]) ->
     coordinator = open_coordinator(address)
     try:
         orders = Orders(coordinator)
-        return _interval(orders, words[0]) if verb == Verb.INTERVAL else _each(wanted, orders, verb, words)
+        return _interval(orders, *words) if verb == Verb.INTERVAL else _each(wanted, orders, verb, words)
     finally:
         coordinator.close()
 
 
-def _interval(orders: Orders, interval: str) -> str:
-    if interval == _DEFAULT:
-        orders.set_interval(None)
+def _interval(orders: Orders, interval: str, _: str = "--operator", operator: str = EVERYTHING) -> str:
+    orders.set_interval(None if interval == _DEFAULT else to_seconds(interval), operator)
+    # Of several operators the longest counts, which need not be this one.
+    seconds = orders.interval()
+    if seconds is None:
         return "between epochs it waits as its file says"
-    seconds = to_seconds(interval)
-    orders.set_interval(seconds)
     return f"an epoch every {seconds:g} s" if seconds else "no pause between epochs"
 
 

@@ -27,7 +27,10 @@ class ConsoleTarget:
         if seen["how"] not in (How.RUNNING, How.STARTING):
             raise CommandRefused(f"topology '{name}' does not run: it is {seen['how']}")
         self._replicas = int(seen["wanted_replicas"])
-        self._intervals: dict[str, float] = {}
+        graph = seen["graph"]
+        self.operators = None if graph is None else [
+            node["name"] for node in graph["nodes"] if node["role"] not in ("source", "sink")]
+        """Those of the topology; None where the console does not know them."""
         self._giving = ThreadPoolExecutor(1, thread_name_prefix="penstock-script")
         self.failed = 0
 
@@ -43,9 +46,7 @@ class ConsoleTarget:
         self._give("unfreeze", operator=operator)
 
     def interval(self, operator: str, seconds: float) -> None:
-        """An epoch passes all operators: the slowest of them decides."""
-        self._intervals[operator] = seconds
-        self._give("interval", interval=f"{max(self._intervals.values()):.3f}s")
+        self._give("interval", interval=f"{seconds:.3f}s", operator=operator)
 
     def status(self) -> Sequence[str]:
         seen = self._seen()

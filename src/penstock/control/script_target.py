@@ -28,7 +28,6 @@ class RunningTarget:
         self._passes_on = passes_on
         self._orders = Orders(coordinator)
         self._roster = Roster(coordinator)
-        self._intervals: dict[str, float] = {}
 
     @property
     def _names(self) -> list[str]:
@@ -53,13 +52,7 @@ class RunningTarget:
             self._orders.unfreeze(name, operator)
 
     def interval(self, operator: str, seconds: float) -> None:
-        """An epoch passes all operators: the slowest of them decides."""
-        self.know_interval(operator, seconds)
-        self._orders.set_interval(max(self._intervals.values()))
-
-    def know_interval(self, operator: str, seconds: float) -> None:
-        """One that was given before, by another process."""
-        self._intervals[operator] = seconds
+        self._orders.set_interval(seconds, operator)
 
     def status(self) -> Sequence[str]:
         views = views_of(self._roster.members(), self._roster.told())

@@ -16,6 +16,7 @@ FIRST = "1"
 
 _FROZEN = "orders/frozen/"
 _INTERVAL = "orders/interval"
+_INTERVALS = f"{_INTERVAL}/"
 SCRIPT = "orders/script/"
 """How far the topology's own script was carried out; see `control.script_progress`."""
 _END_HELD = "orders/end-held/"
@@ -48,17 +49,28 @@ class Orders:
         prefix = f"{_FROZEN}{replica}/"
         return tuple(key.removeprefix(prefix) for key in self._coordinator.list(prefix))
 
-    def set_interval(self, seconds: float | None) -> None:
-        """Have so many seconds between two epochs; None: as the topology says."""
-        if seconds is None:
-            self._coordinator.delete(_INTERVAL)
+    def set_interval(self, seconds: float | None, operator: str = EVERYTHING) -> None:
+        """Have so many seconds from the start of an epoch to that of the next; None: as the topology says.
+
+        An epoch passes all operators: of the seconds of several, the most count, whoever has given them. What is
+        wanted for the whole topology and what is wanted for operators replace each other.
+        """
+        key = _INTERVAL if operator == EVERYTHING else _INTERVALS + operator
+        if seconds is not None:
+            self._coordinator.put(key, repr(seconds))
+        # Not before the new one is there: nobody is to see neither.
+        if operator == EVERYTHING:
+            replaced = self._coordinator.list(_INTERVALS)
         else:
-            self._coordinator.put(_INTERVAL, repr(seconds))
+            replaced = [_INTERVAL] if seconds is not None else []
+        for old in (*replaced, *([key] if seconds is None else [])):
+            self._coordinator.delete(old)
 
     def interval(self) -> float | None:
-        """Seconds between two epochs, where somebody wants others than the topology says."""
-        text = self._coordinator.get(_INTERVAL)
-        return None if text is None else float(text)
+        """Seconds from the start of an epoch to that of the next, where others are wanted than the topology says."""
+        wanted = self._coordinator.entries(_INTERVAL)
+        whole = wanted.pop(_INTERVAL, None)
+        return float(whole) if whole is not None else max(map(float, wanted.values()), default=None)
 
     def hold_end(self, mine: str) -> None:
         """Have the topology wait at the end of its input, until `release_end` or the end of this process."""
@@ -74,5 +86,6 @@ class Orders:
 
     def forget(self) -> None:
         """The topology begins anew: nothing is wanted of it yet."""
-        for key in (*self._coordinator.list(_FROZEN), *self._coordinator.list(SCRIPT), _INTERVAL):
+        for key in (*self._coordinator.list(_FROZEN), *self._coordinator.list(SCRIPT),
+                    *self._coordinator.list(_INTERVAL)):  # fmt: skip
             self._coordinator.delete(key)

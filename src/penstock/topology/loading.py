@@ -12,6 +12,8 @@ from pathlib import Path
 from penstock.errors import TopologyError
 from penstock.topology.catalogue import Catalogue
 from penstock.topology.dadstorm import read_dadstorm
+from penstock.topology.dadstorm.commands import Replicas
+from penstock.topology.dadstorm.reader import read_replicas
 from penstock.topology.model import Location, Topology
 from penstock.topology.model_overrides import override
 from penstock.topology.problems import Problem
@@ -44,9 +46,20 @@ def load_topology(
         return None, [Problem(Location(str(path)), "no such file")]
     if path.suffix == ".py":
         return _load_python(path, overrides or {})
-    if path.suffix.lower() in (".config", ".conf"):
+    if _is_dadstorm(path):
         return read_dadstorm(path, overrides or {})
     return read_topology(path, catalogue, os.environ, overrides or {})
+
+
+def addressed_replicas(path: Path, topology: Topology) -> Replicas:
+    """What commands may name of the topology that was loaded from `path`."""
+    if _is_dadstorm(path):
+        return read_replicas(path)
+    return Replicas((), {operator.name: operator.name for operator in topology.operators})
+
+
+def _is_dadstorm(path: Path) -> bool:
+    return path.suffix.lower() in (".config", ".conf")
 
 
 def _load_python(path: Path, overrides: Mapping[str, str]) -> tuple[Topology | None, list[Problem]]:

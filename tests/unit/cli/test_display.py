@@ -54,7 +54,7 @@ def test_ports_are_told_beside_the_operators_and_not_among_them(capsys: pytest.C
     (progress,) = said(capsys)
     assert progress["tuples"] == {"split": 7, "counts": 3}
     assert progress["ports"] == {"split.words": 5, "split.short": 2}
-    with PlainDisplay(lambda _: lines) as plain:
+    with PlainDisplay(Topology("t"), lambda _: lines) as plain:
         plain.end(snapshot(1, {}), "done")
     assert "epoch 1 lag 0 split=7 counts=3\n" in capsys.readouterr().err
 
@@ -126,7 +126,7 @@ def shown(terminal: Console) -> list[str]:
 
 
 def test_in_a_pipe_the_safety_is_told_when_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
-    with PlainDisplay(lambda _: []) as display:
+    with PlainDisplay(Topology("t"), lambda _: []) as display:
         for behind in (340, 339):
             display.replicas([PAIR[0], replace(PAIR[1], behind=behind)])
         display.replicas([PAIR[0], replace(PAIR[1], phase=Phase.SAFE, behind=0)])
@@ -137,7 +137,7 @@ ON_A_FULL_DISK = """
 import sys
 from penstock import Topology
 from penstock.cli.display import JsonDisplay, PlainDisplay
-for display in (JsonDisplay(Topology("t"), lambda _: []), PlainDisplay(lambda _: [])):
+for display in (JsonDisplay(Topology("t"), lambda _: []), PlainDisplay(Topology("t"), lambda _: [])):
     with display:
         for _ in range(3):
             display.say("going on")

@@ -69,6 +69,7 @@ def test_one_operator_of_a_replica_is_frozen(replicated: Path) -> None:
     (("run", ".", "--replica", "../1"), "no replica '../1': there are 1, 2"),
     (("freeze", ".", "--operator", "hom"), "no operator 'hom'"),
     (("interval", ".", "soon"), "'soon'"),
+    (("interval", ".", "1s", "--operator", "hom"), "no operator 'hom'"),
     (("crash", ".", "--replica", "1"), "chaos: allowed"),
 ])
 def test_what_is_not_there_is_said(replicated: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -97,6 +98,7 @@ def test_orders_for_a_topology_that_never_ran_are_refused(project: Path) -> None
 
 
 def test_another_interval_holds_until_the_topologys_own_is_wanted_again(replicated: Path) -> None:
+    assert penstock("interval", ".", "250ms", "--operator", "home").stdout == "pages: an epoch every 0.25 s\n"
     assert penstock("interval", ".", "500ms").stdout == "pages: an epoch every 0.5 s\n"
     with orders(replicated) as found:
         assert found.interval() == 0.5

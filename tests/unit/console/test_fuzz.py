@@ -48,7 +48,7 @@ CHECKPOINTS = st.sampled_from(["before", "0"])
 ARGUMENTS: dict[Verb, tuple[dict[str, st.SearchStrategy[Any]], dict[str, st.SearchStrategy[Any]]]] = {
     Verb.FREEZE: ({}, {"replica": REPLICAS, "operator": OPERATORS}),
     Verb.UNFREEZE: ({}, {"replica": REPLICAS, "operator": OPERATORS}),
-    Verb.INTERVAL: ({"interval": st.sampled_from(["default", "500ms", "2s", "0"])}, {}),
+    Verb.INTERVAL: ({"interval": st.sampled_from(["default", "500ms", "2s", "0"])}, {"operator": OPERATORS}),
     Verb.CRASH: ({}, {"replica": REPLICAS}),
     Verb.RESCALE: ({"operator": OPERATORS, "instances": st.integers(1, 1000)}, {}),
     Verb.CHECKPOINT: ({}, {"name": CHECKPOINTS}),

@@ -57,3 +57,9 @@ def test_another_interval(address: str, interval: str, seconds: float | None, sa
     coordinator = open_coordinator(address)
     assert Orders(coordinator).interval() == seconds
     coordinator.close()
+
+
+def test_of_the_intervals_of_several_operators_the_longest_counts(address: str) -> None:
+    assert give(address, verb=Verb.INTERVAL, interval="2s", operator="split") == "an epoch every 2 s"
+    assert give(address, verb=Verb.INTERVAL, interval="500ms", operator="counts") == "an epoch every 2 s"
+    assert give(address, verb=Verb.INTERVAL, interval="default", operator="split") == "an epoch every 0.5 s"

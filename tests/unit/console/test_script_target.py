@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,12 +66,25 @@ def test_commands_are_given_to_a_topology_of_a_console(console: RunningConsole) 
         code, said, _ = run_script(console, "Start OP1\nInterval OP1 500\nInterval OP2 200\nFreeze OP1 0\nWait 1\n"
                                             "Unfreeze OP1 0\nCrash OP2 1\nStatus\n")  # fmt: skip
     assert code == 0
-    assert done == ["unfreeze --operator OP1", "interval 0.500s", "interval 0.500s",
+    assert done == ["unfreeze --operator OP1", "interval 0.500s --operator OP1", "interval 0.200s --operator OP2",
                     "freeze --replica 1 --operator OP1", "unfreeze --replica 1 --operator OP1",
                     "crash --replica 2"]  # fmt: skip
     assert said == ["Start OP1", "Interval OP1 500", "Interval OP2 200", "Freeze OP1 0", "Wait 1", "Unfreeze OP1 0",
                     "Crash OP2 1", "Status", "% pair: 1/2 safe", "% replica 0: safe, epoch 5",
                     "% replica 1: starting, epoch 5"]  # fmt: skip
+
+
+def test_operators_that_are_not_there_are_refused_before_anything_is_done(console: RunningConsole) -> None:
+    nodes = [{"id": name, "name": name, "role": role} for name, role in
+             (("in", "source"), ("OP1", "filter"), ("OP2", "count"), ("out", "sink"))]  # fmt: skip
+    console.coordinator.put("console/graphs/pair", json.dumps({"nodes": nodes, "edges": []}))
+    with answering(console) as done:
+        code, said, why = run_script(console, "Freeze OP1 0\nFreeze in 0\nCrash tcp://a:1/op\n")
+        assert (code, said, done) == (2, [], [])
+        assert "commands.txt:2: Freeze in 0: there is no operator 'in' (there are: OP1, OP2)" in why
+        assert "commands.txt:3: Crash tcp://a:1/op: no replica has this address" in why
+        code, said, _ = run_script(console, "freeze op1 0\n")
+    assert (code, said, done) == (0, ["Freeze OP1 0"], ["freeze --replica 1 --operator OP1"])
 
 
 def test_nobody_waits_for_what_comes_of_a_command(console: RunningConsole) -> None:

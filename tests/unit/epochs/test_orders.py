@@ -67,9 +67,32 @@ def test_an_interval_holds_until_it_is_taken_back(orders: Orders) -> None:
     assert orders.interval() is None
 
 
+def test_of_the_intervals_of_several_operators_the_longest_counts_whoever_gave_them() -> None:
+    store = MemoryCoordinator().store
+    first, second = (Orders(MemoryCoordinator(store)) for _ in range(2))
+    first.set_interval(2.0, "OP1")
+    second.set_interval(0.5, "OP2")
+    assert second.interval() == 2.0
+    second.set_interval(0.0, "OP1")
+    assert first.interval() == 0.5
+    first.set_interval(None, "OP2")
+    assert first.interval() == 0.0
+
+
+def test_intervals_of_operators_and_of_the_whole_topology_replace_each_other(orders: Orders) -> None:
+    orders.set_interval(2.0, "OP1")
+    orders.set_interval(0.5)
+    assert orders.interval() == 0.5
+    orders.set_interval(0.1, "OP2")
+    assert orders.interval() == 0.1
+    orders.set_interval(None)
+    assert orders.interval() is None
+
+
 def test_all_orders_are_forgotten_at_once(orders: Orders) -> None:
     orders.freeze("1")
     orders.set_interval(3)
+    orders.set_interval(3, "OP1")
     orders.forget()
     assert orders.frozen("1") == ()
     assert orders.interval() is None

@@ -32,6 +32,13 @@ class Replicas:
         return self._by_url.get(url)
 
 
+def resolve_all(commands: Iterable[Command], replicas: Replicas) -> tuple[tuple[Command, ...], list[Problem]]:
+    """The commands as `resolve_command` gives them, but for those that are wrong, and what is wrong with these."""
+    resolved = [resolve_command(command, replicas) for command in commands]
+    return (tuple(outcome for outcome in resolved if isinstance(outcome, Command)),
+            [outcome for outcome in resolved if isinstance(outcome, Problem)])
+
+
 def resolve_command(command: Command, replicas: Replicas) -> Command | Problem:
     """The command with its operator's node name, and operator and number in place of a URL."""
     if not command.arguments or command.verb == "Wait":
@@ -40,13 +47,14 @@ def resolve_command(command: Command, replicas: Replicas) -> Command | Problem:
     if "://" in first:
         found = replicas.at(first)
         if found is None:
+            known = suggest(first, replicas.urls) or "write OPERATOR REPLICA"
             return Problem(command.where, f"{command}: no replica has this address",
-                           suggest(first, replicas.urls) or "write OPERATOR REPLICA")
+                           known if replicas.urls else f"addresses are known only with a DADSTORM file: {known}")
         return replace(command, arguments=found)
     operator = find_id(first, replicas.names)
     if operator is None:
         return Problem(command.where, f"{command}: there is no operator '{first}'",
-                       suggest(first, replicas.names) or f"there are: {', '.join(replicas.names) or 'none'}")
+                       f"{suggest(first, replicas.names)} there are: {', '.join(replicas.names) or 'none'}".lstrip())
     count = replicas.counts.get(operator)
     if rest and command.verb != "Interval" and count is not None and int(rest[0]) >= count:
         allowed = f"use 0 to {count - 1}" if count > 1 else "its only replica is 0"

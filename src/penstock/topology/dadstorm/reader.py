@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from penstock.topology.dadstorm.commands import Replicas, resolve_command
+from penstock.topology.dadstorm.commands import Replicas, resolve_all
 from penstock.topology.dadstorm.data import count_fields, data_files_in, find_data_file
 from penstock.topology.dadstorm.lowering import lower
 from penstock.topology.dadstorm.operators import Declaration, declare, find_id
@@ -77,7 +77,8 @@ def read_dadstorm_text(text: str, file_name: str, folder: Path) -> tuple[Topolog
     inputs = _InputFinder(names, folder, file_name, problems)
     wiring = Wiring({names.of_operator[one.id]: one for one in declarations},
                     {names.of_operator[one.id]: inputs.of(one) for one in declarations})
-    commands = _resolve_all(script, Replicas(declarations, names.of_operator), problems)
+    commands, unresolved = resolve_all(script.commands, Replicas(declarations, names.of_operator))
+    problems += unresolved
     if (cycle := find_cycle(wiring)) is not None:
         problems.append(cycle)
     topology = None
@@ -104,10 +105,22 @@ def read_dadstorm_text(text: str, file_name: str, folder: Path) -> tuple[Topolog
 def parse_commands(text: str, file_name: str) -> tuple[tuple[Command, ...], list[Problem]]:
     """The commands of a script of their own, in order, and what is wrong with its lines.
 
-    Operators are not known here: names are not checked, and `Crash tcp://…` keeps the URL.
+    Operators are not known here: names are not checked, and `Crash tcp://…` keeps the URL; see `resolve_all`.
     """
     script = read_script(text, file_name)
     return tuple(script.commands), sorted(script.problems, key=lambda problem: problem.where.line)
+
+
+def read_replicas(path: Path) -> Replicas:
+    """What commands in a file of their own may name of a DADSTORM file that can be read: operators and addresses.
+
+    How many replicas there are is not in it: that may be changed with `--set`, and the running topology knows.
+    """
+    script = read_script(_decode(path.read_bytes()), str(path))
+    names = _NodeNames(text.id.text for text in script.operators)
+    replicas = Replicas(_declare_all(script, str(path), []), names.of_operator)
+    replicas.counts.clear()
+    return replicas
 
 
 class _NodeNames:
@@ -199,12 +212,6 @@ def _declare_all(script: Script, file_name: str, problems: list[Problem]) -> lis
                                 "write for example: OP1 input_ops tweeters.dat rep_fact 1 routing primary "
                                 "operator_spec COUNT"))
     return list(declarations.values())
-
-
-def _resolve_all(script: Script, replicas: Replicas, problems: list[Problem]) -> tuple[Command, ...]:
-    resolved = [resolve_command(command, replicas) for command in script.commands]
-    problems += [outcome for outcome in resolved if isinstance(outcome, Problem)]
-    return tuple(outcome for outcome in resolved if isinstance(outcome, Command))
 
 
 def _setting(script: Script, setting: Setting) -> str | None:

@@ -318,7 +318,7 @@ def test_an_unknown_line_is_a_warning_that_says_what_it_might_have_been(folder: 
         ),
         (OP1 + "Freeze OP1", ":2: 'Freeze OP1' is not a command (write: Freeze OPERATOR REPLICA)"),
         (OP1 + "Wait long", ":2: 'Wait long' is not a command (write: Wait MILLISECONDS)"),
-        (OP1 + "Start OPP1", ":2: Start OPP1: there is no operator 'OPP1' (did you mean 'OP1'?)"),
+        (OP1 + "Start OPP1", ":2: Start OPP1: there is no operator 'OPP1' (did you mean 'OP1'? there are: OP1)"),
         (OP1 + "Crash OP1 2", ":2: Crash OP1 2: OP1 has no replica 2 (replicas count from 0: use 0 to 1)"),
         (
             OP1 + "Crash tcp://a:3/op",
