@@ -13,6 +13,7 @@ from rich.text import Text
 
 from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, client, meant_as_name
 from penstock.cli.loading import File, Sets, load
+from penstock.cli.orders import opened_orders
 from penstock.cli.screen import out
 from penstock.cli.state_place import CoordinatorOption, StateOption
 from penstock.topology.model import Topology
@@ -42,7 +43,7 @@ def status(
         return
     topology = load(file, sets, quiet=True)
     from penstock.replication.replica import ReplicaPlace, opened_roster
-    from penstock.replication.views import safety_of, views_of
+    from penstock.replication.views import safety_of, views_of, with_frozen_operators
     from penstock.runtime.state_folder import StateFolder
 
     place = ReplicaPlace(StateFolder.of(topology, state))
@@ -51,6 +52,9 @@ def status(
     if topology.replicas > 1 and (coordinator is not None or place.home.path.is_dir()):
         with opened_roster(place.coordinator(topology, coordinator)) as roster:
             views, divergence = views_of(roster.members(), roster.told(), topology.replica_names), roster.divergence()
+        if any(view.phase == "frozen" for view in views):
+            with opened_orders(topology, state, coordinator) as orders:
+                views = with_frozen_operators(views, orders)
     reached = max([place.home.committed().epoch, *(view.epoch for view in views)])
     how = safety_of(views) if views else _how(topology, place.home)
     if as_json:

@@ -22,6 +22,7 @@ from penstock.console.bundle import MAX_BYTES
 from penstock.console.client import MOST_SETS, SETS
 from penstock.console.commands import Command
 from penstock.console.metrics import metrics
+from penstock.console.once_per_key import OutcomeUnknown
 from penstock.console.service import NotLeading, Service, TooManyQuestions
 from penstock.console.tokens import Person, Role, Tokens
 from penstock.errors import BundleError, CommandRefused, CoordinationError, PenstockError
@@ -236,8 +237,7 @@ def _add_commands(app: FastAPI, service: Service, operator: Callable[..., Person
         given = _sets(sets)
         packed = await _body(request)
         address = _address(request)
-        return await asyncio.to_thread(service.submit, packed, file, given, replace, fresh, person, address, key,
-                                       spread)
+        return await carried_out(service.submit, packed, file, given, replace, fresh, person, address, key, spread)
 
     @app.post("/api/topologies/{name}/commands", tags=["command"])
     async def command(request: Request, name: TopologyName, command: Command, person: Operator, key: Key = None
@@ -368,6 +368,9 @@ def _tell_errors(app: FastAPI) -> None:
                 return _refusal(404 if error.missing else 409, str(error))
             case NotLeading() | CoordinationError():
                 return _refusal(503, str(error))
+            case OutcomeUnknown():
+                # As a gateway that has had no answer: who has a key gives it again.
+                return _refusal(504, str(error))
             case TooManyQuestions():
                 return _refusal(429, str(error))
             case BundleError():

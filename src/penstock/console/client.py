@@ -25,8 +25,8 @@ MOST_SETS = 50_000
 _SECONDS = 120.0
 _REPEATED_AFTER = (1.0, 2.0)
 """Seconds before a command whose answer was lost is given again, and once more."""
-_OF_GATEWAYS = (502, 504)
-"""What stands before a console has had no answer from it."""
+_OPEN = (500, 502, 504)
+"""A console that broke over it, a gateway that has had no answer, a console that does not know what came of it."""
 
 
 class NoAnswer(ConsoleError):
@@ -135,7 +135,7 @@ class Client:
 
 def _leaves_open(code: int, repeated: bool) -> bool:
     """Whether a refusal does not say that nothing was done: who refuses a second time may not know of the first."""
-    return code in _OF_GATEWAYS or (repeated and (code == 429 or code >= 500))
+    return code in _OPEN or (repeated and (code == 429 or code >= 500))
 
 
 def trusting(authority: Path | None) -> ssl.SSLContext | None:

@@ -32,6 +32,9 @@ _LAST_WORDS = 100_000
 """Of what a command has said: rows that were asked for, or an error."""
 LOG = "log"
 """What is asked for the end of a log; the only word is a replica, if it is of one."""
+_BESIDE_A_KILL = (Verb.CHECKPOINT, Verb.CRASH, Verb.DEAD_LETTERS)
+"""Neither starts processes of the topology, and what each has begun is whole or is not there. A replay of dead letters
+holds the state as a run does, and is waited for: the topology does not run then."""
 _AT_ONCE = 4
 """How many commands are carried out side by side: each is a Python process."""
 _ROLLING_AT_ONCE = 16
@@ -49,13 +52,14 @@ class NodeCommands:
         self._quick = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-command")
         self._rolling = ThreadPoolExecutor(_ROLLING_AT_ONCE, thread_name_prefix="penstock-rolling")
         self._questions = ThreadPoolExecutor(1, thread_name_prefix="penstock-question")
+        self._kills = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-kill")
         self._taken: set[str] = set()
         """The tasks that were begun by this process: none is begun twice."""
         self._over = threading.Event()
 
     def close(self) -> None:
         self._over.set()
-        for pool in (self._quick, self._rolling, self._questions):
+        for pool in (self._quick, self._rolling, self._questions, self._kills):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def take(self, task: Task, wanted: Wanted | None, tended: Tended | None) -> None:
@@ -94,9 +98,15 @@ class NodeCommands:
             self._quick.submit(carry_out)
         elif not tended.busy:
             self._taken.add(task.id)
-            self.in_background(tended, task.verb, carry_out)
+            self.in_background(tended, task.verb, carry_out, "--replay" not in words)
+        elif task.verb == Verb.KILL and tended.may_be_killed:
+            # Whoever says kill does not want to wait for minutes: what is being done ends by itself.
+            self._taken.add(task.id)
+            self._kills.submit(carry_out)
 
-    def in_background(self, tended: Tended, verb: str, work: Callable[[], object]) -> None:
+    def in_background(self, tended: Tended, verb: str, work: Callable[[], object], killable: bool = False) -> None:
+        """`killable` unless its words say otherwise: whether a kill may pass by, if its verb is of that kind."""
+        tended.may_be_killed = killable and verb in _BESIDE_A_KILL
         tended.busy = True
 
         def run() -> None:

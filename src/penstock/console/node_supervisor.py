@@ -44,9 +44,10 @@ from penstock.console.tending import (
 from penstock.console.topology_log import last_words, newest_deliveries, newest_progress, shorten_logs
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
+from penstock.epochs.orders import Orders
 from penstock.errors import BundleError, ConsoleError, CoordinationError
 from penstock.replication.roster import Roster
-from penstock.replication.views import safety_of, views_of
+from penstock.replication.views import safety_of, views_of, with_frozen_operators
 from penstock.runtime.state_folder import StateFolder
 
 LOOK_SECONDS = 0.25
@@ -229,7 +230,9 @@ class NodeSupervisor:
     def _of_replicas(self, wanted: Wanted, tended: Tended) -> dict[str, Any]:
         """What the replicas of a topology that runs tell; raises CoordinationError."""
         roster = self._roster(wanted, tended)
-        found = views_of(roster.members(), roster.told(), replica_names(wanted))
+        assert tended.coordinator is not None
+        told = views_of(roster.members(), roster.told(), replica_names(wanted))
+        found = with_frozen_operators(told, Orders(tended.coordinator))
         # A new version may have other values while replicas of the last one still run.
         secrets = (*wanted.sets, *(tended.place.secrets() if any(view.why for view in found) else ()))
         views = [replace(view, why=masked(view.why, secrets)) for view in found]

@@ -7,15 +7,20 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from penstock.console.audit import Given, Outcome
 from penstock.console.masking import masked
 from penstock.console.nodes import RESULTS_KEPT_SECONDS
 from penstock.coordination.base import Coordinator
-from penstock.errors import CommandRefused, ConsoleError
+from penstock.errors import CommandRefused, ConsoleError, CoordinationError
 
 _COMMANDS = "console/commands/"
+
+
+class OutcomeUnknown(ConsoleError):
+    """A command was begun, and nobody can say what came of it: it may have been done, or be done still."""
 
 
 class OncePerKey:
@@ -29,7 +34,11 @@ class OncePerKey:
 
     def carry_out(self, key: str | None, given: Given, details: dict[str, Any], do: Callable[[], dict[str, Any]],
                   secrets: Sequence[str]) -> dict[str, Any]:  # fmt: skip
-        """Do it, and write down what came of it; what is said is without `secrets`, for it is kept for a while."""
+        """Do it, and write down what came of it; what is said is without `secrets`, for it is kept for a while.
+
+        What is refused raises ConsoleError, and nothing was done. Once it was begun, whatever else goes wrong raises
+        OutcomeUnknown. CoordinationError is of before: nothing was done then, either.
+        """
         mine, now = uuid.uuid4().hex, time.time()
         if key is not None:
             self._forget_old()
@@ -40,7 +49,9 @@ class OncePerKey:
 
         def keep(**outcome: Any) -> None:
             if key is not None:
-                self._coordinator.put(_COMMANDS + key, json.dumps({"by": mine, "time": now, **outcome}))
+                # What came of it is known, and told. Who loses the answer is told that the outcome is not known.
+                with suppress(CoordinationError):
+                    self._coordinator.put(_COMMANDS + key, json.dumps({"by": mine, "time": now, **outcome}))
 
         given.begun(**details)
         try:
@@ -53,8 +64,10 @@ class OncePerKey:
                 raise CommandRefused(said, missing) from None
             raise
         except Exception as error:
-            given.ended(Outcome.FAILED, masked(f"{type(error).__name__}: {error}", secrets))
-            raise
+            said = masked(f"{type(error).__name__}: {error}", secrets)
+            given.ended(Outcome.FAILED, said)
+            raise OutcomeUnknown(f"the outcome is not known ({said}): it may have been done; look at its events before "
+                                 "you give it again") from error  # fmt: skip
         given.ended(Outcome.DONE if answer.get("done", True) else Outcome.PENDING, answer["said"],
                     answer.get("topology"))  # fmt: skip
         if given.unwritten:

@@ -291,7 +291,7 @@ class Service:
 
     def command(self, name: str, command: Command, who: Person, address: str,
                 key: str | None = None) -> dict[str, Any]:  # fmt: skip
-        """Carry a command out; raises CommandRefused when it makes no sense, and NotLeading."""
+        """Carry a command out; raises CommandRefused when it makes no sense, NotLeading, and OutcomeUnknown."""
 
         def do() -> dict[str, Any]:
             self._check_operator(name, command)
@@ -473,15 +473,17 @@ class Service:
 
     def _once(self, key: str | None, given: Given, details: dict[str, Any], do: Callable[[], dict[str, Any]],
               secrets: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
-        self._require_leading()
+        self._require_leading(given)
         return self._commands.carry_out(key, given, details, do, secrets)
 
-    def _require_leading(self) -> None:
+    def _require_leading(self, given: Given) -> None:
         if self.master.leading:
             return
         leader = self.master.leader()
         where = f"give it to {leader.url}" if leader is not None else "wait some seconds until one leads"
-        raise NotLeading(f"this master does not lead, and nothing was done: {where}")
+        said = f"this master does not lead, and nothing was done: {where}"
+        given.ended(Outcome.REFUSED, said)
+        raise NotLeading(said)
 
     def _say(self, name: str, words: str) -> None:
         self.master.watching.note(Event(time.time(), name, words))

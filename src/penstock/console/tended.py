@@ -30,6 +30,8 @@ class Tended:
     """Why it could not be seen how it is: what is known of it may be old."""
     busy: bool = False
     """Whether a command for it is being carried out."""
+    may_be_killed: bool = False
+    """Whether that command neither starts processes of it nor holds its state: a kill need not wait for it."""
     unpacked: str = ""
     """The digest of the version whose files are in the working folder, where this process has put them there."""
     fetching: tuple[str, Future[bytes]] | None = None

@@ -42,6 +42,8 @@ class _Loss:
 
     replica: str
     time: float
+    host: str
+    """Where it was; empty where nobody has said."""
     usual: float | None
     """The longest that there was between two epochs in the minute before; None when there were too few to tell."""
 
@@ -60,6 +62,8 @@ class Timeline:
     """When looks found that there were further epochs."""
     _processes: dict[str, int | None] = field(default_factory=dict)
     """By replica: one that has another, or none, was lost."""
+    _hosts: dict[str, str] = field(default_factory=dict)
+    """By replica, where it last was: of one that is gone nobody says it."""
     _losses: list[_Loss] = field(default_factory=list)
 
     def take(self, name: str, seen: Mapping[str, Any], now: float) -> list[Event]:
@@ -75,6 +79,7 @@ class Timeline:
         if processes != self._processes:
             self._losses += self._lost(processes, now)
             self._processes = processes
+        self._hosts |= {view["name"]: host for view in seen["replicas"] if (host := view.get("host"))}
         if not self._losses:
             return []
         settled = {loss: words for loss in self._losses if (words := self._verdict(loss, now)) is not None}
@@ -113,7 +118,7 @@ class Timeline:
         usual = max(gaps) if len(gaps) >= _FEWEST_GAPS else None
         for name, process in processes.items():
             if self._processes.get(name) not in (None, process):
-                yield _Loss(name, now, usual)
+                yield _Loss(name, now, self._hosts.get(name, ""), usual)
 
     def _gaps(self, begin: float, end: float) -> list[float]:
         """The times between epochs that ended in a span."""
@@ -123,7 +128,8 @@ class Timeline:
         """What became of the output after a loss, and its tone; None while that is open."""
         if now < loss.settled:
             return None
-        who = f"replica {loss.replica} was gone at {_clock(loss.time)}"
+        where = f" on {loss.host}" if loss.host else ""
+        who = f"replica {loss.replica}{where} was gone at {_clock(loss.time)}"
         if loss.usual is None:
             return f"{who}; too few epochs came before it to say whether anything was late", "plain"
         late = loss.usual + _LOOK_SECONDS

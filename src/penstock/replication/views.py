@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from penstock.epochs.orders import EVERYTHING, Orders
 from penstock.replication.lifecycle import Head, Phase, Sight, is_abreast, phase_of, safety
 from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Member, Told
 
@@ -21,6 +22,7 @@ class ReplicaView:
     first: int
     """How many epochs it was the first to deliver."""
     why: str = ""
+    """Why it has failed or is parked; of one that is frozen, which operators are, where it is not all of it."""
     process: int | None = None
     host: str = ""
 
@@ -41,6 +43,17 @@ def views_of(
     known = {*members, *told}
     names = sorted(known.union(wanted)) if known else []
     return [_view(name, members.get(name), told.get(name), head) for name in names]
+
+
+def with_frozen_operators(views: Iterable[ReplicaView], orders: Orders) -> list[ReplicaView]:
+    """The same, and of those that are frozen for an operator which one; raises CoordinationError."""
+    return [replace(view, why=_why_frozen(orders.frozen(view.name))) if view.phase is Phase.FROZEN else view
+            for view in views]  # fmt: skip
+
+
+def _why_frozen(operators: Iterable[str]) -> str:
+    names = sorted(operators)
+    return "" if not names or EVERYTHING in names else f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} frozen"
 
 
 def _view(name: str, member: Member | None, told: Told | None, head: Head) -> ReplicaView:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from penstock.coordination.opening import open_coordinator
+from penstock.epochs.orders import Orders
 from penstock.replication.replica import opened_roster
-from penstock.replication.roster import PARKED, Member, Told
+from penstock.replication.roster import FROZEN, PARKED, Member, Told
 from penstock.runtime.state_folder import StateFolder
 
 from .typed import enter_project, penstock
@@ -50,3 +52,18 @@ def test_a_replica_that_is_parked_is_shown_with_its_reason(home: StateFolder) ->
     assert "parked" in line and "the disk is full" in line
     assert told["status"] == "1/2 safe, parked"
     assert [(view["phase"], view["why"]) for view in told["replicas"]] == [("safe", ""), ("parked", "the disk is full")]
+
+
+def test_a_replica_that_is_frozen_is_shown_with_the_operator_that_is(home: StateFolder) -> None:
+    with opened_roster(home.coordinator) as roster:
+        for name in ("1", "2"):
+            roster.join(Member(name, "local", "here", 41, name))
+        roster.tell("1", Told("1", 9, 9))
+        roster.tell("2", Told("2", 7, how=FROZEN))
+        coordinator = open_coordinator(home.coordinator)
+        for operator in ("counts", "split"):
+            Orders(coordinator).freeze("2", operator)
+        coordinator.close()
+        shown = penstock("status", ".").stdout
+    (line,) = [line for line in shown.splitlines() if line.startswith("2 ")]
+    assert line.rstrip().endswith("counts, split are frozen")

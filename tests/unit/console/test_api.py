@@ -593,7 +593,9 @@ def test_more_commands_at_once_than_there_are_places_for_are_refused(
 ) -> None:
     over = threading.Event()
     monkeypatch.setattr(api, "_COMMANDS_AT_ONCE", 2)
-    monkeypatch.setattr(service.Service, "command", lambda *_: {"done": over.wait(30), "said": "done"})
+    begun: list[None] = []
+    monkeypatch.setattr(service.Service, "command",
+                        lambda *_: {"done": begun.append(None) or over.wait(30), "said": "done"})  # fmt: skip
     with running_console(tmp_path / "home") as console:
         path, body = "/api/topologies/count/commands", b'{"verb": "restart"}'
         with many_asking(console, 3, "POST", path, body) as given:
@@ -604,6 +606,14 @@ def test_more_commands_at_once_than_there_are_places_for_are_refused(
             finally:
                 over.set()
         assert sorted(each.result()[0] for each in given) == [200, 200, 429]
+        over.clear()
+        with many_asking(console, 2, "POST", path, body) as given:
+            try:
+                wait_until(lambda: len(begun) == 4)
+                # Whoever submits is one of them.
+                assert raw(console, "/api/topologies", "POST", b"no bundle")[0] == 429
+            finally:
+                over.set()
         # Who is done makes room.
         assert raw(console, path, "POST", body, Content_Type="application/json")[0] == 200
 
@@ -883,11 +893,55 @@ def test_a_command_that_nobody_has_answered_yet_is_pending_and_one_that_broke_ha
         raise CoordinationError("the coordinator does not answer")
 
     monkeypatch.setattr(Nodes, "give", away)
-    with pytest.raises(ConsoleError, match="does not answer"):
-        console.client.command("count", "freeze")
+    code, said = give_raw(console, "freeze")
+    assert code == 504 and "the outcome is not known (CoordinationError: the coordinator does not answer)" in said
     pending, failed = audit(console)[3::2]
     assert (pending["outcome"], failed["outcome"]) == ("pending", "failed")
     assert failed["said"] == "CoordinationError: the coordinator does not answer"
+
+
+def give_raw(console: RunningConsole, verb: str, **headers: str) -> tuple[int, Any]:
+    body = json.dumps({"verb": verb}).encode()
+    return raw(console, "/api/topologies/count/commands", "POST", body, Content_Type="application/json", **headers)
+
+
+@pytest.mark.parametrize("trouble", [CoordinationError("the coordinator does not answer"), RuntimeError("a bug")])
+def test_of_what_was_given_to_a_node_nobody_says_that_it_was_not_done(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    submit(console, packed)
+    console.node("a")
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+
+    def away(self: Nodes, task: str) -> None:
+        raise trouble
+
+    monkeypatch.setattr(Nodes, "result", away)
+    code, said = give_raw(console, "checkpoint", Idempotency_Key="once")
+    assert (code, "it may have been done" in said) == (504, True)
+    assert [task.verb for task in console.nodes.tasks("a")] == ["checkpoint"]
+    # With its key it is not given a second time.
+    code, said = give_raw(console, "checkpoint", Idempotency_Key="once")
+    assert (code, "its outcome is not known" in said) == (200, True)
+    assert len(console.nodes.tasks("a")) == 1
+
+
+@pytest.mark.parametrize(("verb", "answer"), [("stop", (200, "it stops after its epoch")),
+                                              ("crash", (409, "may not be crashed"))])  # fmt: skip
+def test_what_came_of_a_command_is_told_although_it_could_not_be_kept(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch, verb: str, answer: tuple[int, str]
+) -> None:
+    submit(console, packed)
+    put = MemoryCoordinator.put
+
+    def away(self: MemoryCoordinator, key: str, value: str) -> None:
+        if key.startswith("console/commands/"):
+            raise CoordinationError("the coordinator does not answer")
+        put(self, key, value)
+
+    monkeypatch.setattr(MemoryCoordinator, "put", away)
+    code, said = give_raw(console, verb, Idempotency_Key="once")
+    assert (code, answer[1] in said) == (answer[0], True)
 
 
 def test_a_command_that_no_node_has_begun_is_refused_and_is_not_done_later(
@@ -1070,6 +1124,9 @@ def test_a_standby_shows_the_same_refuses_commands_and_takes_over(tmp_path: Path
             wait_until(lambda: two.client.get("/api/topologies"))
             with pytest.raises(ConsoleError, match="give it to http://one"):
                 two.client.command("count", "stop")
+            (line,) = audit(two)
+            assert (line["command"], line["topology"], line["outcome"]) == ("stop", "count", "refused")
+            assert "give it to http://one" in line["said"]
             one.master.stop()
             wait_until(lambda: two.master.leading)
             assert two.client.command("count", "stop")["done"]

@@ -85,7 +85,7 @@ HALF = http(200, '{"done": true', 1000)
 OTHER = lambda _: b"SSH-2.0-OpenSSH_9.6\r\n"  # noqa: E731
 
 
-@pytest.mark.parametrize("lost", [nothing, HALF, OTHER, http(504, "gateway time-out")])
+@pytest.mark.parametrize("lost", [nothing, HALF, OTHER, http(504, "gateway time-out"), http(500, "it broke")])
 def test_a_command_whose_answer_was_lost_is_given_again_with_its_key(lost: Answer) -> None:
     with answering(lost, lost, DONE) as (url, got):
         assert Client(url).command("count", "stop")["said"] == "it stops"

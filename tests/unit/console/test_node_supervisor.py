@@ -37,7 +37,7 @@ from penstock.coordination.opening import open_coordinator
 from penstock.epochs.orders import EVERYTHING, Orders
 from penstock.errors import CoordinationError
 from penstock.replication.replica import log_of
-from penstock.replication.roster import ENDED, PARKED, Member, Roster, Told
+from penstock.replication.roster import ENDED, FROZEN, PARKED, Member, Roster, Told
 from penstock.runtime.progress_file import ProgressFile
 from penstock.runtime.state_folder import StateFolder
 
@@ -225,6 +225,63 @@ def test_an_order_is_given_at_once_whatever_else_is_done(tmp_path: Path) -> None
     own = open_coordinator(tended.place.state.coordinator_of("t", None))
     assert Orders(own).frozen("1") == (EVERYTHING,)
     own.close()
+
+
+@pytest.mark.parametrize(("verb", "words", "waits"), [
+    ("checkpoint", [], False),
+    ("dead-letters", ["--discard"], False),
+    # These hold the state, or start processes.
+    ("dead-letters", ["--replay"], True),
+    ("restore", ["a", "--replace"], True),
+    ("rescale", ["kept=2"], True),
+])  # fmt: skip
+def test_a_kill_waits_for_no_command_that_it_cannot_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, words: list[str], waits: bool
+) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def carry_out(self: NodeCommands, wanted: Wanted, tended: object, given: str, words: object) -> tuple[bool, str]:
+        if given == verb:
+            begun.set()
+            go_on.wait(30)
+        return True, given
+
+    monkeypatch.setattr(NodeCommands, "carry_out", carry_out)
+    nodes.give(Task("1", "n", verb, "t", {"words": words}))
+    node.look()
+    assert begun.wait(10)
+    nodes.give(Task("2", "n", "kill", "t"))
+    node.look()
+    if waits:
+        node.look()
+        assert "2" not in node._commands._taken
+    else:
+        wait_until(lambda: nodes.result("2") is not None)
+        assert node._tended["t"].busy, "what was begun first goes on"
+    assert nodes.result("1") is None
+    go_on.set()
+    wait_until(lambda: node.look() or (nodes.result("1") and nodes.result("2")))
+    node._commands.close()
+
+
+def test_it_is_told_which_operator_of_a_replica_is_frozen(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    Desired(coordinator).add(Wanted("t", "d", "topology.yaml", replicas=2, nodes={"1": "n", "2": "n"}))
+    roster = Roster(coordinator)
+    for name in ("1", "2"):
+        roster.join(Member(name, "local", "here", 1, name))
+        roster.tell(name, Told(name, epoch=7, how=FROZEN))
+    Orders(coordinator).freeze("1", "split")
+    Orders(coordinator).freeze("2")
+    node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+    tended = Tended(node._home.topology("t", "n"), coordinator=coordinator)
+    tended.there = There(alive=True, epoch=7)
+    (wanted,) = Desired(coordinator).all()
+    node._report(wanted, tended)
+    views = Nodes(coordinator).told()["t"]["n"]["replicas"]
+    assert [(view["phase"], view["why"]) for view in views] == [("frozen", "split is frozen"), ("frozen", "")]
 
 
 def test_a_task_wakes_the_node_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,15 @@ def test_nothing_was_late_is_said_when_it_was_measured() -> None:
     assert steady(timeline, 10, 20) == []
     (words,) = steady(timeline, 20, 40, ONE_GONE)
     assert words.endswith("; nothing was late: at most 1.0 s between epochs, 1.0 s before")
-    assert words.startswith("replica 2 was gone at ")
+    assert words.startswith("replica 2 on node-b was gone at ")
+
+
+def test_it_was_gone_where_it_was_and_not_where_it_is_now() -> None:
+    for gone in (view("2", "down", process=None, host=""), view("2", process=999, host="node-c")):
+        timeline = Timeline()
+        steady(timeline, 10, 20)
+        (words,) = steady(timeline, 20, 40, [view("1"), gone])
+        assert words.startswith("replica 2 on node-b was gone at ")
 
 
 def test_one_that_is_back_before_anybody_has_looked_was_lost_too() -> None:
@@ -84,7 +92,7 @@ def test_a_source_that_has_nothing_for_long_after_a_loss_leaves_open_what_was_la
     timeline = Timeline()
     steady(timeline, 10, 20)
     (said,) = [event for at in range(20, 3600) for event in look(timeline, seen(at, 19, ONE_GONE))]
-    assert said.words.startswith("replica 2 was gone at ") and "; nothing has come since " in said.words
+    assert said.words.startswith("replica 2 on node-b was gone at ") and "; nothing has come since " in said.words
     assert steady(timeline, 3600, 3620, ONE_GONE) == []
 
 
@@ -101,7 +109,7 @@ def test_a_look_without_replicas_hides_no_loss() -> None:
     steady(timeline, 10, 20)
     steady(timeline, 20, 21, [])
     (words,) = steady(timeline, 21, 40, ONE_GONE)
-    assert words.startswith("replica 2 was gone at ")
+    assert words.startswith("replica 2 on node-b was gone at ")
 
 
 def test_who_is_stopped_with_its_topology_is_not_missed() -> None:

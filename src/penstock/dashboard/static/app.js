@@ -38,8 +38,8 @@ async function order(path, options) {
   for (const pause of [0, 1000, 2000]) {
     await new Promise((resolve) => setTimeout(resolve, pause));
     try { return await ask(path, options); } catch (error) {
-      // Gateways have had no answer; and who refuses the second time may not know of the first.
-      const open = [502, 504].includes(error.status) || (lost && (error.status === 429 || error.status >= 500));
+      // A console that broke over it, or does not know what came of it; a gateway without an answer. And who refuses the second time may not know of the first.
+      const open = [500, 502, 504].includes(error.status) || (lost && (error.status === 429 || error.status >= 500));
       if (error instanceof Refused && !open) throw error;
       lost = error.message;
     }
@@ -98,7 +98,7 @@ function route() {
   const name = location.hash.match(/^#\/topology\/(.+)$/)?.[1] ?? null;
   // After a time without an answer: what is shown stays until there is something newer.
   if (told && name === shown) { listen(name); return; }
-  shown = name; told = null; log = ""; logOf = null; following = false; letters = remembered = null; lettersOf = looked = "";
+  shown = name; told = null; log = ""; logOf = null; following = false; letters = remembered = null; lettersOf = looked = keyField.value = "";
   // What can be no name is not asked for: the stream would be refused, as if the console were away.
   if (name && !/^[\w-]{1,100}$/.test(name)) { stream?.close(); nothing(`there is no topology '${name}'`); return; }
   main.replaceChildren(h("p", { class: "quiet" }, "Looking …"));
@@ -119,13 +119,18 @@ function show() {
   if (Date.now() - pressed < 1000) return;
   held = selected();
   if (held) { if ($("#link").classList.contains("good")) linked(true, "held while text is selected"); return; }
-  const focused = document.activeElement?.dataset?.at, scrolls = [...main.querySelectorAll(".scroll, pre.log, .events")].map((each) => [each.scrollLeft, each.scrollTop]);
+  const before = document.activeElement, focused = before?.dataset?.at, typed = before?.matches("input") ? [before.selectionStart, before.selectionEnd] : null;
+  const scrolls = new Map([...main.querySelectorAll("[tabindex][data-at]")].map((each) => [each.dataset.at, [each.scrollLeft, each.scrollTop]]));
   draw();
-  if (focused) main.querySelector(`[data-at="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
-  main.querySelectorAll(".scroll, pre.log, .events").forEach((each, place) => { if (scrolls[place]) [each.scrollLeft, each.scrollTop] = scrolls[place]; });
+  const again = focused && main.querySelector(`[data-at="${CSS.escape(focused)}"]`);
+  again?.focus({ preventScroll: true });
+  if (typed) again?.setSelectionRange(...typed);
+  for (const each of main.querySelectorAll("[tabindex][data-at]")) [each.scrollLeft, each.scrollTop] = scrolls.get(each.dataset.at) ?? [0, 0];
   const lines = following && $("pre.log", main);
   if (lines) lines.scrollTop = lines.scrollHeight;
 }
+// What scrolls by itself can be reached with the keyboard, and is found again after a redraw.
+const scrolled = (kind, mark, name) => ({ class: kind, tabindex: 0, "data-at": mark, "aria-label": name });
 function draw() { if (Array.isArray(told) && !shown) overview(told); else if (told && shown) detail(told); }
 function nothing(words) { main.replaceChildren(h("div", { class: "empty" }, h("h1", {}, "Nothing here"), h("p", {}, words), h("p", {}, h("a", { href: "#/" }, "All topologies")))); }
 
@@ -156,7 +161,7 @@ function detail(one) {
     one.why ? h("pre", { class: "why bad" }, one.why) : null,
     one.waiting ? h("p", { class: "why" }, `Waiting: ${one.waiting}`) : null,
     buttons(one),
-    h("section", { class: "panel", id: "graph", "aria-label": "Graph" }, h("div", { class: "scroll" }, one.graph ? graph(one.graph, one.rates, one.load, one.failed) : "No graph."), load(one)),
+    h("section", { class: "panel", id: "graph", "aria-label": "Graph" }, h("div", scrolled("scroll", "graph-picture", "Graph"), one.graph ? graph(one.graph, one.rates, one.load, one.failed) : "No graph."), load(one)),
     h("div", { class: "grid" },
       panel("Tuples a second", chart(one.points, [["in", "--source"], ["out", "--sink"]], short), legend([["read", "--source"], ["delivered", "--sink"]])),
       panel("An epoch takes", chart(one.points, [["latency_ms", "--stateful"]], (value) => `${short(value)} ms`)),
@@ -167,14 +172,14 @@ function detail(one) {
       h("section", { class: "panel two" }, h("h2", {}, "Replicas"), replicas(one)),
       h("section", { class: "panel" }, h("h2", {}, "Events"), events(one.events)),
       h("section", { class: "panel wide", id: "state" }, h("h2", {}, "State ", stateful(one).length ? [h("button", { class: "plain", "data-at": "sizes", "aria-pressed": String(remembered != null && !looked), onclick: readSizes }, "sizes"), " "] : null, stateful(one).flatMap((name) =>
-        [h("button", { class: "plain", "data-at": `state-${name}`, "aria-pressed": String(looked === name), onclick: () => readState(name) }, name), " "])), rows(looked ? remembered : sizes(remembered), looked ? `Keys and open windows of ${looked}` : "What each operator remembers",
-        stateful(one).length ? "Choose sizes, or an operator: its keys and values are read beside the topology, which takes some seconds." : "It remembers nothing.")),
+        [h("button", { class: "plain", "data-at": `state-${name}`, "aria-pressed": String(looked === name), onclick: () => readState(name) }, name), " "])), stateful(one).length ? seek : null, rows("state-rows", looked ? (Array.isArray(remembered) ? remembered.slice(0, KEYS_SHOWN) : remembered) : sizes(remembered), stateCaption(),
+        stateful(one).length ? "Choose sizes, or an operator: its keys and values are read beside the topology, which takes some seconds." : "It remembers nothing.", sought ? `No key with ${sought}.` : "Nothing.")),
       h("section", { class: "panel wide", id: "letters" }, h("h2", {}, "Dead letters ", h("button", { class: "plain", "data-at": "letters", "aria-pressed": String(letters != null && !lettersOf), onclick: () => readLetters("") }, "read all"), lettersFrom(one),
         Array.isArray(letters) && letters.length && person.role === "operator" ? ["replay", "discard"].flatMap((action) => [" ", letterButton(one, action, `${capital(action)} all …`, lettersOf ? { operator: lettersOf } : {}, action)]) : null),
-        rows(lettersShown(one), `Failed for good${lettersOf ? ` at ${lettersOf}` : ""}${letters?.length >= LETTERS_READ ? `: the newest ${LETTERS_READ}` : ""}`, "Not read yet.", lettersOf ? `None of ${lettersOf}.` : "None: every tuple was processed.")),
+        rows("letters-rows", lettersShown(one), `Failed for good${lettersOf ? ` at ${lettersOf}` : ""}${letters?.length >= LETTERS_READ ? `: the newest ${LETTERS_READ}` : ""}`, "Not read yet.", lettersOf ? `None of ${lettersOf}.` : "None: every tuple was processed.")),
       h("section", { class: "panel wide", id: "log" }, h("h2", {}, "Log ", [null, ...one.replicas.map((each) => each.name)].flatMap((replica) =>
         [h("button", { class: "plain", "data-at": `log-${replica}`, "aria-pressed": String(log !== "" && logOf === replica), onclick: () => readLog(replica) }, replica === null ? "topology" : `replica ${replica}`), " "]),
-        h("button", { class: "plain", "data-at": "follow", "aria-pressed": String(following), onclick: follow }, "follow")), h("pre", { class: "log" }, log || "Not read yet: choose whose.")))];
+        h("button", { class: "plain", "data-at": "follow", "aria-pressed": String(following), onclick: follow }, "follow")), h("pre", scrolled("log", "log-lines", "Log"), log || "Not read yet: choose whose.")))];
   main.replaceChildren(...parts.filter(Boolean));
 }
 // What the colours of the graph say.
@@ -186,9 +191,9 @@ const legend = (entries) => h("div", { class: "legend" }, entries.map(([name, co
   h("span", {}, h("i", { style: `background:${colour.startsWith("--") ? `var(${colour})` : colour}` }), name)));
 function replicas(one) {
   if (!one.replicas.length) return h("p", { class: "quiet" }, one.how === "starting" ? "Starting …" : "None runs.");
-  return h("div", { class: "scroll" }, h("table", { class: "roster" }, h("thead", {}, h("tr", {}, ["replica", "", "epoch", "behind", "first", "process", ""].map((name) => h("th", {}, name)))),
+  return h("div", scrolled("scroll", "roster", "Replicas"), h("table", { class: "roster" }, h("thead", {}, h("tr", {}, ["replica", "", "epoch", "behind", "first", "process", ""].map((name) => h("th", {}, name)))),
     h("tbody", {}, one.replicas.map((each) => h("tr", { "data-replica": each.name }, h("td", {}, each.name),
-      h("td", {}, h("span", { class: `pill ${each.phase === "safe" ? "good" : ["down", "parked"].includes(each.phase) ? "bad" : "warn"}` }, each.phase)),
+      h("td", {}, h("span", { class: `pill ${each.phase === "safe" ? "good" : ["down", "parked"].includes(each.phase) ? "bad" : "warn"}` }, each.phase), each.phase === "frozen" && each.why ? h("span", { class: "quiet" }, ` ${each.why}`) : null),
       ...[each.epoch, each.behind, each.first].map((number) => h("td", { class: "number" }, whole(number))),
       h("td", { class: "quiet" }, each.process ? `${each.process} on ${each.host}` : "–"),
       h("td", {}, person.role === "operator" ? [
@@ -196,13 +201,13 @@ function replicas(one) {
         " ", button(one, "unfreeze", "Unfreeze", { replica: each.name }, each.phase !== "frozen"),
         one.chaos ? [" ", button(one, "crash", "Crash", { replica: each.name })] : null] : null))))));
 }
-const events = (list) => list.length ? h("ul", { class: "events" }, [...list].reverse().map((one) =>
-  h("li", { class: one.tone }, h("time", {}, clock(one.time)), one.words))) : h("ul", { class: "events" }, h("li", { class: "quiet" }, "Nothing has happened yet."));
-function rows(list, caption, before, none = "Nothing.") {
+const events = (list) => h("ul", scrolled("events", "events", "Events"), list.length ? [...list].reverse().map((one) =>
+  h("li", { class: one.tone }, h("time", {}, clock(one.time)), one.words)) : h("li", { class: "quiet" }, "Nothing has happened yet."));
+function rows(mark, list, caption, before, none = "Nothing.") {
   if (list == null || typeof list === "string") return h("p", { class: list ? "bad" : "quiet" }, list ?? before);
   if (!list.length) return h("p", { class: "quiet" }, none);
   const columns = Object.keys(list[0]);
-  return h("div", { class: "scroll" }, h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, columns.map((name) => h("th", {}, name)))),
+  return h("div", scrolled("scroll", mark, caption), h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, columns.map((name) => h("th", {}, name)))),
     h("tbody", {}, list.map((row) => h("tr", {}, columns.map((name) => h("td", typeof row[name] === "number" ? { class: "number" } : {},
       row[name] instanceof Element ? row[name] : row[name] == null ? "–" : typeof row[name] === "object" ? JSON.stringify(row[name]) : String(row[name]))))))));
 }
@@ -214,7 +219,14 @@ async function read(path, take) {
   try { answer = await ask(`/api/topologies/${encodeURIComponent(name)}/${path}`); } catch (error) { answer = error.message; }
   if (shown === name) { take(answer); show(); }
 }
-const readState = (name) => { looked = name; return read(`state?operator=${encodeURIComponent(name)}`, (answer) => { remembered = answer; }); };
+// One more than is shown tells whether there are more. The field stays itself over redraws, with what was typed into it.
+const KEYS_SHOWN = 50;
+let sought = "";
+const keyField = h("input", { name: "key", "data-at": "state-key", autocomplete: "off", maxlength: 2000, placeholder: "COLUMN=VALUE", "aria-label": "Only this key" });
+const seek = h("form", { class: "seek", onsubmit: (event) => { event.preventDefault(); const name = looked || stateful(told)[0]; if (name) readState(name); } }, h("label", {}, "Only the key ", keyField), h("button", { "data-at": "seek" }, "Find"));
+const readState = (name) => { looked = name; sought = keyField.value.trim(); return read(`state?operator=${encodeURIComponent(name)}&limit=${KEYS_SHOWN + 1}${sought ? `&key=${encodeURIComponent(sought)}` : ""}`, (answer) => { remembered = answer; }); };
+const stateCaption = () => !looked ? "What each operator remembers"
+  : `Keys and open windows of ${looked}${sought ? ` with ${sought}` : ""}${Array.isArray(remembered) && remembered.length > KEYS_SHOWN ? `: the first ${KEYS_SHOWN}; there are more, and a key finds its own` : ""}`;
 const readSizes = () => { looked = ""; return read("state", (answer) => { remembered = answer; }); };
 const sizes = (found) => found?.map?.((each) => ({ operator: each.operator, kind: each.kind, instances: each.instances, size: size(each.bytes) + (each.copies > 1 ? ` in ${each.copies} copies` : ""), version: each.version, epoch: each.epoch })) ?? found;
 const size = (bytes) => bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e3).toFixed(1)} kB`;
@@ -246,6 +258,7 @@ const words = { stop: "It finishes its epoch and stops. Nothing is lost; it can 
   kill: "kill -9, at once. With exactly-once nothing is lost or doubled: the epoch in flight is done again.",
   restart: "With replicas, one after the other, and output never pauses. With one, it pauses for some seconds.",
   freeze: "It begins no further epoch until it is unfrozen. Its siblings go on; without any, output pauses.",
+  "freeze-operator": "Every epoch passes all operators, so the whole replica waits: it begins no further epoch. What comes meanwhile gathers in the epoch log, where its siblings go on; without any it stays at the source, and output pauses. Unfrozen, it works off its backlog.",
   crash: "kill -9 of a replica, to see that nobody notices.",
   "dead-letters": "Replay: the source tuples of these letters are read again, in the first epoch after it was stopped and started. Discard: they are not shown any more; their file keeps them.",
   restore: "It is stopped, goes back to the checkpoint, and starts again. What its sinks have of later epochs is skipped.",
@@ -260,7 +273,7 @@ function buttons(one) {
     button(one, "interval", "Interval …", {}, !up, [["interval", "Between two epochs: 500ms, 2s, or default", "default"]]),
     button(one, "rescale", "Rescale …", {}, !up || !operators(one).length, [["operator", "Operator", "", [...new Set([...stateful(one), ...operators(one)])].map((name) => [name, name])], ["instances", "Instances", "2"]]),
     one.chaos && one.replicas.length > 1 ? button(one, "crash", "Crash all", {}, !up) : null,
-    button(one, "checkpoint", "Checkpoint …", {}, false, [["name", "Name; without one it is called after its epoch", "", "optional"]]), button(one, "restore", "Restore …", {}, false, () => checkpoints(one)), button(one, "kill", "Kill", {}, !up), button(one, "remove", "Remove", {}, up || one.how === "stopping"));
+    button(one, "checkpoint", "Checkpoint …", {}, false, [["name", "Name; without one it is called after its epoch", "", "optional"]]), button(one, "restore", "Restore …", {}, false, () => checkpoints(one)), button(one, "kill", "Kill", {}, !up && one.how !== "stopping"), button(one, "remove", "Remove", {}, up || one.how === "stopping"));
 }
 const stateful = (one) => one.graph?.nodes.filter((node) => node.stateful).map((node) => node.id) ?? [];
 const operators = (one) => one.graph?.nodes.filter((node) => !["source", "sink"].includes(node.role)).map((node) => node.id) ?? [];
@@ -271,20 +284,20 @@ async function checkpoints(one) {
     ["fresh_sinks", "Remove the sinks' output: it begins anew after the checkpoint", "", "tick"]];
 }
 function button(one, verb, label, given = {}, disabled = false, fields = [], mark = `${verb}${given.replica ?? given.action ?? ""}`) {
-  return h("button", { class: words[verb] ? "harm" : "", disabled, "data-verb": mark, "data-at": mark, onclick: () => give(one, verb, label, given, fields) }, label);
+  return h("button", { class: words[verb] ? "harm" : "", disabled, "data-verb": mark, "data-at": mark, onclick: () => give(one, verb, label, given, fields, words[mark] ?? words[verb]) }, label);
 }
 // A field is [name, words, value], and a fourth for what it is beside a text that is needed: "optional", "tick", or choices: [[value, words], …].
 const field = ([name, words, value, kind]) => kind === "tick" ? h("label", { class: "tick" }, h("input", { name, type: "checkbox" }), words)
   : h("label", {}, words, Array.isArray(kind) ? h("select", { name }, kind.map(([value, words]) => h("option", { value }, words)))
     : h("input", { name, value, required: kind !== "optional", autocomplete: "off" }));
 const filled = (input) => input.type === "checkbox" ? input.checked : input.name === "instances" ? Number(input.value) : input.value.trim();
-async function give(one, verb, label, given, fields) {
+async function give(one, verb, label, given, fields, warning) {
   let more = {};
   const title = `${label.replace(" …", "")} ${object(verb, given, label)}${one.name}`;
-  if (words[verb] || fields.length) {
+  if (warning || fields.length) {
     const dialog = $("#ask"), form = $(".fields", dialog), act = $(".act", dialog);
     $("h2", dialog).textContent = `${title}?`;
-    $("p", dialog).textContent = words[verb] ?? "";
+    $("p", dialog).textContent = warning ?? "";
     // Escape leaves what the last answer was.
     dialog.returnValue = "";
     let over = false;
@@ -347,6 +360,8 @@ function theme(value) { document.documentElement.dataset.theme = value; localSto
 theme(localStorage.getItem("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
 const turn = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
 $("#theme").onclick = turn;
+// The address says what is shown: a link within the page would change it.
+$(".skip").onclick = (event) => { event.preventDefault(); main.focus(); };
 $("#help").onclick = () => $("#keys").showModal();
 document.addEventListener("keydown", (event) => {
   if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey || $("dialog[open]")) return;
@@ -355,8 +370,11 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "?") $("#keys").showModal();
   else if (event.key === "Escape" && shown) location.hash = "#/";
   else if ((event.key === "j" || event.key === "k") && cards.length) {
-    chosen = Math.max(0, Math.min(cards.length - 1, chosen + (event.key === "j" ? 1 : -1)));
+    const focused = cards.indexOf(document.activeElement);
+    chosen = Math.max(0, Math.min(cards.length - 1, (focused < 0 ? chosen : focused) + (event.key === "j" ? 1 : -1)));
     cards.forEach((card, place) => card.classList.toggle("on", place === chosen));
+    cards[chosen].focus({ preventScroll: true });
+    cards[chosen].scrollIntoView({ block: "nearest" });
   } else if (event.key === "Enter" && cards[chosen] && event.target === document.body) cards[chosen].click();
 });
 addEventListener("hashchange", route);

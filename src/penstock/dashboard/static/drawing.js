@@ -78,8 +78,14 @@ export function timeline(epochs, events, replicas) {
     drawn.append(s("rect", { x: before, y: 6, width: Math.max(0.5, x(time) - before - 0.8), height: 28, "data-epoch": epoch, "data-replica": replica || null,
       fill: who >= 0 ? colourOf(who) : "var(--line)" }, s("title", {}, `epoch ${epoch}${replica ? `, delivered by replica ${replica}` : ""}`)));
   });
+  // A loss is marked once: when it was seen, or else with the verdict on it. Who is replaced in a restart is not lost.
+  const seen = new Set();
   for (const event of events) {
-    if (event.time < begin || !/is gone|was replaced|killed/.test(event.words)) continue;
+    const [, who, how] = event.words.match(/^replica (\S+).*? (is gone|was gone at)/) ?? [];
+    if (!who) continue;
+    const marked = how === "was gone at" && seen.delete(who);
+    if (how === "is gone") seen.add(who);
+    if (marked || event.time < begin) continue;
     drawn.append(s("path", { class: "loss", d: `M${Math.min(x(event.time), width)} 37l-5 9h10z`, fill: "var(--bad)" }, s("title", {}, event.words)));
   }
   return drawn;
