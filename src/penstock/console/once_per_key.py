@@ -36,8 +36,8 @@ class OncePerKey:
                   secrets: Sequence[str]) -> dict[str, Any]:  # fmt: skip
         """Do it, and write down what came of it; what is said is without `secrets`, for it is kept for a while.
 
-        What is refused raises ConsoleError, and nothing was done. Once it was begun, whatever else goes wrong raises
-        OutcomeUnknown. CoordinationError is of before: nothing was done then, either.
+        What is refused raises ConsoleError, and nothing was done. Once it was begun, a coordinator or disk that fails
+        raises OutcomeUnknown. CoordinationError is of before: nothing was done then, either.
         """
         mine, now = uuid.uuid4().hex, time.time()
         if key is not None:
@@ -66,6 +66,9 @@ class OncePerKey:
         except Exception as error:
             said = masked(f"{type(error).__name__}: {error}", secrets)
             given.ended(Outcome.FAILED, said)
+            if not isinstance(error, CoordinationError | OSError):
+                # A mistake in the console itself, and nothing that may pass: it is to be seen as one.
+                raise
             raise OutcomeUnknown(f"the outcome is not known ({said}): it may have been done; look at its events before "
                                  "you give it again") from error  # fmt: skip
         given.ended(Outcome.DONE if answer.get("done", True) else Outcome.PENDING, answer["said"],

@@ -905,7 +905,7 @@ def give_raw(console: RunningConsole, verb: str, **headers: str) -> tuple[int, A
     return raw(console, "/api/topologies/count/commands", "POST", body, Content_Type="application/json", **headers)
 
 
-@pytest.mark.parametrize("trouble", [CoordinationError("the coordinator does not answer"), RuntimeError("a bug")])
+@pytest.mark.parametrize("trouble", [CoordinationError("the coordinator does not answer"), OSError("disk full")])
 def test_of_what_was_given_to_a_node_nobody_says_that_it_was_not_done(
     console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch, trouble: Exception
 ) -> None:
