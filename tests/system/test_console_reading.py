@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from penstock.console.bundle import pack
 
 from ..waiting import wait_until
-from .browsing import assert_fits, submit_word_count
+from .browsing import LONG, assert_fits, submit_word_count
 from .made_up_node import MadeUpNode, progress, replica
 from .running_console import Console
 
@@ -155,7 +155,7 @@ def test_keys_move_the_focus_and_bring_the_card_into_sight(alone: Console, page:
         alone.client.submit(pack(folder), "topology.yaml", (), False, False)
     page.set_viewport_size({"width": 390, "height": 400})
     page.goto(alone.url)
-    expect(page.locator("a.card")).to_have_count(len(names))
+    expect(page.locator("a.card")).to_have_count(len(names), timeout=LONG)
     for name in names[1:]:
         page.keyboard.press("j")
         assert focused(page) == name
