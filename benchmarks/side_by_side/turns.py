@@ -76,11 +76,11 @@ class Turns:
         for job in (job for job in JOBS if job.name in self._plan.jobs):
             with self._task(job) as task:
                 for turn in range(self._plan.repeat):
-                    for contestant in self._plan.contestants:
+                    for contestant in in_turn(self._plan.contestants, turn):
                         self._run(task, contestant, turn)
                     yield
         for turn in range(self._plan.repeat if RECOVERY in self._plan.jobs else 0):
-            for contestant in self._plan.contestants:
+            for contestant in in_turn(self._plan.contestants, turn):
                 self._recover(contestant, turn)
             yield
 
@@ -145,6 +145,12 @@ class Turns:
         title = f"{job} {turn + 1}/{self._plan.repeat} {contestant.shown}"
         self._telling.begin(title)
         yield title
+
+
+def in_turn(contestants: Sequence[Contestant], turn: int) -> list[Contestant]:
+    """Each turn begins with the next of them: whoever is first finds the machine as the turn before has left it."""
+    first = turn % len(contestants)
+    return [*contestants[first:], *contestants[:first]]
 
 
 def in_words(ran: Ran, task: Task) -> str:
