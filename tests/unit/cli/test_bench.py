@@ -12,7 +12,7 @@ import pytest
 from penstock.bench import measuring, paper
 from penstock.bench.figures import Figures
 from penstock.bench.measuring import Thoroughness
-from penstock.bench.paper import FIGURES, Point, Variant
+from penstock.bench.paper import FIGURES, PAPER_LINES, Point, Variant
 from penstock.bench.workloads import Workload
 from penstock.errors import DeliveryError
 
@@ -111,14 +111,18 @@ def test_a_line_of_something_else_is_told_with_its_place(tmp_path: Path) -> None
     assert penstock("bench", "--beside", str(tmp_path / "none")).exit_code == 2
 
 
+RATES = "25000,200000"
 POINTS = [Point(25_000.0, 24_900.0, 300.0), Point(200_000.0, 60_000.0, 9_000.0)]
 
 
 @pytest.fixture
 def stopped_at_the_second_variant(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(wanted: Sequence[Variant], *_: object) -> Iterator[tuple[Variant, list[Point]]]:
-        yield wanted[0], POINTS
-        raise DeliveryError("the run did not come to its end")
+    def measure(wanted: Sequence[tuple[Variant, int]], *_: object) -> Iterator[tuple[Variant, Point]]:
+        points = {point.offered: point for point in POINTS}
+        for variant, rate in wanted:
+            if variant != wanted[0][0]:
+                raise DeliveryError("the run did not come to its end")
+            yield variant, points[rate]
 
     monkeypatch.setattr(paper, "measure", measure)
 
@@ -126,14 +130,17 @@ def stopped_at_the_second_variant(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("stopped_at_the_second_variant")
 def test_the_papers_figures_are_written_as_far_as_they_are_measured(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    result = penstock("bench", "paper", "--figures", "5", "--markdown", str(page), "--svg", str(tmp_path))
+    result = penstock(
+        "bench", "paper", "--figures", "5", "--rates", RATES, "--markdown", str(page), "--svg", str(tmp_path))
     assert isinstance(result.exception, DeliveryError)
     assert "| 5 | word-count | ×1, k = 1 | 60,000 | 25,000 | 300 ms |" in page.read_text()
+    assert "| 5 | word-count | ×1, Trident |  | 55,000 |  |" in page.read_text()
     assert "(figure-5.svg)" in page.read_text()
     assert "(figure-5-latency.svg)" in page.read_text()
     drawn = (tmp_path / "figure-5.svg").read_text()
     assert "the paper&#x27;s, on eight machines" in drawn
-    assert drawn.count("stroke-dasharray") == 2
+    assert "×1, Trident" in drawn
+    assert drawn.count("stroke-dasharray") == 4, "two lines of the paper's, and their two samples in the legend"
 
 
 @pytest.mark.usefixtures("stopped_at_the_second_variant")
@@ -141,8 +148,27 @@ def test_what_was_measured_of_the_paper_before_stands_beside(tmp_path: Path) -> 
     done, page = tmp_path / "done.jsonl", tmp_path / "page.md"
     first, *others = FIGURES[5]
     done.write_text("".join(paper.as_json(each, POINTS) + "\n" for each in [*others, *FIGURES[4]]))
-    penstock("bench", "paper", "--figures", "5", "--beside", str(done), "--markdown", str(page))
+    penstock("bench", "paper", "--figures", "5", "--rates", RATES, "--beside", str(done), "--markdown", str(page))
     figures = [line.split("|")[1].strip() for line in page.read_text().splitlines() if line.startswith("|")]
-    assert figures[2:] == ["4"] * len(FIGURES[4]) + ["5"] * len(FIGURES[5])
+    assert figures[2:] == ["4"] * len(FIGURES[4]) + ["5"] * (len(FIGURES[5]) + len(PAPER_LINES[5]))
     assert f"{others[0].workload} {others[0]}" in page.read_text().partition("of earlier runs: ")[2]
     assert f"word-count {first};" not in page.read_text()
+
+
+@pytest.mark.usefixtures("stopped_at_the_second_variant")
+def test_the_papers_figures_can_be_measured_rate_by_rate(tmp_path: Path) -> None:
+    done, page = tmp_path / "done.jsonl", tmp_path / "page.md"
+    first, *others = FIGURES[5]
+    done.write_text("".join(paper.as_json(each, POINTS) + "\n" for each in others))
+    for rates in ("200000", RATES):
+        result = penstock("bench", "paper", "--figures", "5", "--rates", rates, "--beside", str(done), "--json",
+                          "--markdown", str(page))  # fmt: skip
+        assert result.exit_code == 0
+        done.write_text(done.read_text() + result.stdout)
+    lines = [json.loads(line) for line in done.read_text().splitlines()[len(others) :]]
+    assert [[point["offered"] for point in line["points"]] for line in lines] == [[200_000.0], [25_000.0]]
+    assert f"word-count {first} at 200,000;" in page.read_text()
+    assert f"| 5 | word-count | {first} | 60,000 | 25,000 | 300 ms |" in page.read_text()
+    page.unlink()
+    penstock("bench", "paper", "--figures", "5", "--rates", RATES, "--beside", str(done), "--markdown", str(page))
+    assert f"of earlier runs: word-count {first};" in page.read_text(), "all of it was there already"
