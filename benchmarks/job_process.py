@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from penstock.bench.sampling import ProcessSampler
+from penstock.bench.sampling import INTERVAL_SECONDS, ProcessSampler
 from penstock.chaos.life import Session
 
 JOBS = Path(__file__).parent / "jobs"
@@ -31,7 +31,7 @@ def run_job(job: str, variant: str, *arguments: str, memory: bool = False, shown
         )
         try:
             if memory:
-                with ProcessSampler(process.pid) as sampler:
+                with ProcessSampler(process.pid, INTERVAL_SECONDS) as sampler:
                     out, errors = process.communicate(timeout=_PATIENCE_SECONDS)
             else:
                 out, errors = process.communicate(timeout=_PATIENCE_SECONDS)

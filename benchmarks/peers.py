@@ -21,8 +21,9 @@ peer that cannot be installed, or fails, is shown with the reason.
     pyspark          the same by hand, with Spark's own settings
 
 Each peer has a virtual environment of its own, made once, in the user's cache. Everybody has two tasks, threads or
-processes, and every JVM 1 GiB. They run in turn, first everybody once, then everybody again, so that the noise of the
-machine hits all alike; the figures are medians. Input of the first four jobs is made in memory by each.
+processes, and every JVM 1 GiB. They run in turn, first everybody once, then everybody again, each turn beginning with
+another, so that the noise of the machine hits all alike; the figures are medians. Input of the first four jobs is made
+in memory by each.
 
 What is timed: from a system that is up, when it is handed the job, until the job has ended and all its results are on
 disk. Not timed, for anybody: starting Python, importing, starting a JVM, a session or processes, and installing. A JVM
@@ -40,15 +41,17 @@ import platform
 import signal
 import sys
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from side_by_side.contestants import CONTESTANTS, JOBS, PENSTOCK, RECOVERY
+from side_by_side.picture import TITLE, ratios_picture
 from side_by_side.table import ratios_table, recovery_table
 from side_by_side.telling import Telling
-from side_by_side.turns import Plan, Turns
+from side_by_side.turns import Origin, Plan, Turns
 
-from penstock.cli.bench_page import Section, write_section
+from penstock.cli.bench_page import Picture, Section, command_line, write_section
 
 MEGABYTES, QUICK_MEGABYTES = 1000, 100
 REPEAT = 3
@@ -69,9 +72,18 @@ def said_of(turns: Turns) -> str:
     return f"Medians of {' or '.join(map(str, numbers))}."
 
 
+def of_earlier_runs(turns: Turns) -> str:
+    """Which jobs were not measured by this run: its date and its command are not theirs."""
+    old = [f"{job} ({origin})" for job, origin in turns.earlier.items()]
+    return f"\n\nOf earlier runs: {'; '.join(old)}." if old else ""
+
+
 def figures(turns: Turns, plan: Plan) -> dict[str, Any]:
     """Everything that was measured, for machines to read."""
+    now = Origin(f"{datetime.now(UTC):%Y-%m-%d}", command_line(sys.argv))
+    measured = [*turns.runs, *([RECOVERY] if turns.recovered else [])]
     return {
+        "measured": {job: asdict(turns.earlier.get(job, now)) for job in measured},
         "machine": {"cores": os.cpu_count(), "python": platform.python_version()},
         "repeat": plan.repeat,
         "quick": plan.quick,
@@ -101,6 +113,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--json", type=Path, metavar="FILE", help="write every single figure there")
     made.add_argument("--beside", type=Path, metavar="FILE",
                       help="what an earlier run wrote with --json: it need not all be measured at once")
+    made.add_argument("--svg", type=Path, metavar="FOLDER", help="draw the ratios, as peers.svg")
     made.add_argument("--markdown", type=Path, metavar="FILE",
                       help="write the tables for a page of docs, into its section where there is one")
     made.set_defaults(all_jobs=jobs, all_peers=peers)
@@ -117,14 +130,20 @@ def plan_of(options: argparse.Namespace) -> Plan:
 
 
 def main() -> None:
-    options = parser().parse_args()
+    taking = parser()
+    options = taking.parse_args()
     plan = plan_of(options)
     # A plain kill stops the children as Ctrl-C does, and Ctrl-C does it also where a shell has turned it off.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
     turns = Turns(plan, Telling())
     if options.beside is not None:
-        turns.remember(json.loads(options.beside.read_text()))
+        try:
+            turns.remember(json.loads(options.beside.read_text()))
+        except OSError as error:
+            taking.error(f"--beside {options.beside}: {error.strerror}; give a file that --json has written")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            taking.error(f"--beside {options.beside}: this is not what --json writes ({error!r}): measure anew")
     code = 0
     try:
         for _ in turns.take():
@@ -133,7 +152,7 @@ def main() -> None:
         print("\nstopped; this is what was measured so far", file=sys.stderr)
         code = INTERRUPTED
         write_down(turns, plan, options)
-    print(tables(turns))
+    print(f"{tables(turns)}{of_earlier_runs(turns)}")
     sys.exit(code)
 
 
@@ -142,8 +161,14 @@ def write_down(turns: Turns, plan: Plan, options: argparse.Namespace) -> None:
     if options.json is not None:
         options.json.write_text(json.dumps(figures(turns, plan), indent=2) + "\n")
     shown = tables(turns)
+    pictures = []
+    if options.svg is not None and turns.runs:
+        options.svg.mkdir(parents=True, exist_ok=True)
+        pictures.append(Picture(options.svg / "peers.svg", TITLE))
+        pictures[0].file.write_text(ratios_picture(turns.results()), encoding="utf-8")
     if options.markdown is not None and shown:
-        write_section(options.markdown, SECTION, f"{shown}\n\n{said_of(turns)}\n")
+        text = f"{shown}\n\n{said_of(turns)}{of_earlier_runs(turns)}\n"
+        write_section(options.markdown, SECTION, text, pictures)
 
 
 if __name__ == "__main__":

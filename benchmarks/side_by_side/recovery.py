@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 from peers_jobs.work import Work
 
-from side_by_side.answers import check_counts, counted_rows, last_counts, repeated_rows, visible_files, words_due
+from side_by_side.answers import Key, check_counts, counted_rows, last_counts, repeated_rows, words_due
 from side_by_side.contestants import Contestant
+from side_by_side.new_rows import NewRows
 from side_by_side.runs import PATIENCE_SECONDS, Started
 from side_by_side.telling import Telling
 
@@ -55,8 +57,8 @@ class Watch:
     """Looks at an output folder, and notes when more tuples are in it than ever before."""
 
     def __init__(self, out: Path) -> None:
-        self._out = out
-        self._seen: list[tuple[Path, int, int]] = []
+        self._rows = NewRows(out)
+        self._counts: dict[Key, int] = {}
         self.growth: list[Growth] = []
 
     @property
@@ -64,24 +66,14 @@ class Watch:
         return self.growth[-1][1] if self.growth else 0
 
     def look(self) -> None:
+        """Costs what is new, however much there is already: whoever watches has the same processors."""
         moment = time.monotonic()
-        try:
-            seen = _as_they_are(self._out)
-            if seen == self._seen:
-                return
-            tuples = sum(last_counts(counted_rows(self._out)).values())
-        except (FileNotFoundError, ValueError):
-            # One of them went, or is half written, while they are looked at: next time, then.
-            return
-        self._seen = seen
+        with suppress(FileNotFoundError):  # A folder went while it was looked at: next time, then.
+            for key, count in self._rows.look():
+                self._counts[key] = max(count, self._counts.get(key, 0))
+        tuples = sum(self._counts.values())
         if tuples > self.tuples:
             self.growth.append((moment, tuples))
-
-
-def _as_they_are(folder: Path) -> list[tuple[Path, int, int]]:
-    """The files, their sizes, and when they were written last."""
-    files = [(path, path.stat()) for path in visible_files(folder)] if folder.exists() else []
-    return [(path, found.st_size, found.st_mtime_ns) for path, found in files]
 
 
 def kill_and_recover(contestant: Contestant, python: Path, work: Work, telling: Telling) -> Recovered:

@@ -39,6 +39,21 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """When a job was measured, and how."""
+
+    date: str
+    command: str
+
+    def __str__(self) -> str:
+        return f"{self.date}, `{self.command}`" if self.command else self.date
+
+
+UNKNOWN = Origin("nobody noted when", "")
+"""Of figures that were written before this was noted."""
+
+
+@dataclass(frozen=True)
 class Task:
     """A job and its input."""
 
@@ -69,6 +84,8 @@ class Turns:
         self.runs: dict[str, dict[str, list[Ran]]] = {}
         """By job and contestant."""
         self.recovered: dict[str, list[Recovered]] = {}
+        self.earlier: dict[str, Origin] = {}
+        """The jobs that an earlier run has measured."""
 
     def take(self) -> Iterator[None]:
         """Measure everything; after each turn, what is known so far may be looked at."""
@@ -76,21 +93,27 @@ class Turns:
         for job in (job for job in JOBS if job.name in self._plan.jobs):
             with self._task(job) as task:
                 for turn in range(self._plan.repeat):
-                    for contestant in self._plan.contestants:
+                    for contestant in in_turn(self._plan.contestants, turn):
                         self._run(task, contestant, turn)
                     yield
         for turn in range(self._plan.repeat if RECOVERY in self._plan.jobs else 0):
-            for contestant in self._plan.contestants:
+            for contestant in in_turn(self._plan.contestants, turn):
                 self._recover(contestant, turn)
             yield
 
     def remember(self, figures: Mapping[str, Any]) -> None:
-        """Take over what an earlier run found of the jobs that are not measured now."""
+        """Take over what an earlier run found of the jobs that are not measured now.
+
+        Raises KeyError, TypeError or AttributeError where this is not what a run has found.
+        """
+        origins = {job: Origin(**told) for job, told in figures.get("measured", {}).items()}
         for job, by_name in figures["runs"].items():
             if job not in self._plan.jobs:
                 self.runs[job] = {name: [Ran(**run) for run in runs] for name, runs in by_name.items()}
                 self.amounts[job] = figures["amounts"][job]
-        if RECOVERY not in self._plan.jobs:
+                self.earlier[job] = origins.get(job, UNKNOWN)
+        if RECOVERY not in self._plan.jobs and figures["recovery"]:
+            self.earlier[RECOVERY] = origins.get(RECOVERY, UNKNOWN)
             self.recovered = {name: [Recovered(**one) for one in each] for name, each in figures["recovery"].items()}
 
     def results(self) -> dict[str, dict[str, Figure]]:
@@ -145,6 +168,12 @@ class Turns:
         title = f"{job} {turn + 1}/{self._plan.repeat} {contestant.shown}"
         self._telling.begin(title)
         yield title
+
+
+def in_turn(contestants: Sequence[Contestant], turn: int) -> list[Contestant]:
+    """Each turn begins with the next of them: whoever is first finds the machine as the turn before has left it."""
+    first = turn % len(contestants)
+    return [*contestants[first:], *contestants[:first]]
 
 
 def in_words(ran: Ran, task: Task) -> str:

@@ -11,12 +11,13 @@ Points = Sequence[tuple[float, float]]
 _WIDTH, _HEIGHT = 860, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 56, 52
 _BAR, _NAMES = 24, 150
-"""The height of a bar, and the width of the names before it."""
+"""The height of a bar, and the least width of the names before it."""
 _LEGEND_LEFT, _LEGEND_TOP, _LEGEND_ROW, _LEGEND_GAP, _SAMPLE = 20.0, 52, 18, 20.0, 22.0
 _LETTER = 6.6
 """About the width of one, as far as can be told without its font."""
 _DASHES = 'stroke-dasharray="3 5"'
-_COLOURS = (("#d6455d", "#ff8497"), ("#0f9d76", "#3ecf9f"), ("#3b6fe0", "#7ea3ff"), ("#8a4fd3", "#bd93f5"))
+_COLOURS = (("#d6455d", "#ff8497"), ("#0f9d76", "#3ecf9f"), ("#3b6fe0", "#7ea3ff"), ("#8a4fd3", "#bd93f5"),
+            ("#b7791f", "#e8b45a"))
 _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
@@ -27,14 +28,15 @@ def line_chart(
     """One line for each series; `across` and `up` say what the axes are.
 
     `beside` is to be compared with the series of the same names: dashed, in their colours. `beside_name` says what it
-    is.
+    is. What is only beside has a colour of its own, and a dashed line in the legend.
     """
     beside = beside or {}
+    names = [*series, *(name for name in beside if name not in series)]
     every = [point for points in (*series.values(), *beside.values()) for point in points] or [(0.0, 0.0)]
     left, right = min(x for x, _ in every), max(x for x, _ in every)
     top = max(y for _, y in every) or 1.0
     span = right - left or 1.0
-    legend, rows = _legend(list(series), beside_name if beside else "")
+    legend, rows = _legend({name: name in series for name in names}, beside_name if beside else "")
     ceiling = _TOP + rows * _LEGEND_ROW
     height = _HEIGHT + rows * _LEGEND_ROW
 
@@ -57,17 +59,19 @@ def line_chart(
     def drawn(points: Points) -> str:
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
 
-    for number, (name, points) in enumerate(series.items()):
+    for number, name in enumerate(names):
         colour = f"c{number % len(_COLOURS)}"
-        parts.append(f'<polyline class="line {colour}" points="{drawn(points)}"/>')
+        if name in series:
+            parts.append(f'<polyline class="line {colour}" points="{drawn(series[name])}"/>')
         if name in beside:
             parts.append(f'<polyline class="line {colour}" {_DASHES} points="{drawn(beside[name])}"/>')
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _legend(names: Sequence[str], beside_name: str) -> tuple[list[str], int]:
-    """A sample of each line with its name, below the title, and how many rows they take."""
-    entries = [(f'class="line c{number % len(_COLOURS)}"', name) for number, name in enumerate(names)]
+def _legend(names: Mapping[str, bool], beside_name: str) -> tuple[list[str], int]:
+    """A sample of each line with its name, whole or dashed, below the title, and how many rows they take."""
+    entries = [(f'class="line c{number % len(_COLOURS)}"' + ("" if whole else f" {_DASHES}"), name)
+               for number, (name, whole) in enumerate(names.items())]  # fmt: skip
     if beside_name:
         entries.append((f'class="line muted" {_DASHES}', beside_name))
     parts: list[str] = []
@@ -83,17 +87,18 @@ def _legend(names: Sequence[str], beside_name: str) -> tuple[list[str], int]:
     return parts, row + 1 if entries else 0
 
 
-def bar_chart(title: str, bars: Mapping[str, float], unit: str) -> str:
-    """One bar for each name, with its value."""
+def bar_chart(title: str, bars: Mapping[str, float], unit: str, digits: int = 0) -> str:
+    """One bar for each name, with its value, and so many digits after the point."""
     height = _TOP + _BAR * len(bars) + 20
+    left = max([float(_NAMES), *(_LETTER * len(name) + 20 for name in bars)])
     most = max(bars.values(), default=0.0) or 1.0
-    parts = [_head(title, height), f'<text class="small" x="{_NAMES}" y="{_TOP - 8}">{escape(unit)}</text>']
+    parts = [_head(title, height), f'<text class="small" x="{left:g}" y="{_TOP - 8}">{escape(unit)}</text>']
     for number, (name, value) in enumerate(bars.items()):
         y = _TOP + number * _BAR
-        width = value / most * (_WIDTH - _NAMES - 100)
-        parts.append(f'<text class="small" x="{_NAMES - 10}" y="{y + 15}" text-anchor="end">{escape(name)}</text>')
-        parts.append(f'<rect class="bar" x="{_NAMES}" y="{y + 3}" width="{width:.1f}" height="{_BAR - 8}" rx="3"/>')
-        parts.append(f'<text class="small" x="{_NAMES + width + 8:.1f}" y="{y + 15}">{value:,.0f}</text>')
+        width = value / most * (_WIDTH - left - 100)
+        parts.append(f'<text class="small" x="{left - 10:g}" y="{y + 15}" text-anchor="end">{escape(name)}</text>')
+        parts.append(f'<rect class="bar" x="{left:g}" y="{y + 3}" width="{width:.1f}" height="{_BAR - 8}" rx="3"/>')
+        parts.append(f'<text class="small" x="{left + width + 8:.1f}" y="{y + 15}">{value:,.{digits}f}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -25,6 +25,8 @@ class Figures:
     """Of each run at that rate, by `latency.PERCENTILES`; none where latency is not measured."""
     date: str = ""
     """When it was measured."""
+    warm: bool = True
+    """Whether Java had compiled everything before latency was measured: else no goal is judged by it."""
 
     @property
     def tuples_per_second(self) -> float:

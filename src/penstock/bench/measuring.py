@@ -19,6 +19,8 @@ from penstock.errors import DeliveryError
 _QUICK_SHARE = 0.25
 """Of the tuples of a workload, where it has to go quickly."""
 _PATIENCE_SECONDS = 1800.0
+_WARM_UP_SECONDS = 60.0
+"""Java compiles what small epochs do for about a minute."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,13 @@ class Pace:
     runs: int = 3
     seconds: float = 20.0
     """Of each run."""
-    warm_up: float = 60.0
-    """Seconds at the same pace before them, unmeasured: Java compiles what small epochs do for about a minute."""
+    warm_up: float = _WARM_UP_SECONDS
+    """Seconds at the same pace before them, unmeasured."""
+
+    @property
+    def warms_up(self) -> bool:
+        """Whether that is long enough for latency to be what it stays."""
+        return self.warm_up >= _WARM_UP_SECONDS
 
 
 @dataclass(frozen=True)
@@ -95,4 +102,6 @@ def measured(job: Job) -> Figures:
             process.wait()
     if process.returncode:
         raise DeliveryError(f"{job.workload} ended with {process.returncode}:\n{said.read_text()[-3000:]}")
-    return replace(Figures.from_json(out.strip().splitlines()[-1]), date=f"{datetime.now(UTC):%Y-%m-%d}")
+    figures = Figures.from_json(out.strip().splitlines()[-1])
+    warm = job.pace is None or job.pace.warms_up
+    return replace(figures, date=f"{datetime.now(UTC):%Y-%m-%d}", warm=warm)

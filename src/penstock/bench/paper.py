@@ -41,6 +41,19 @@ class Variant:
         return f"×{self.parallelism}, k = {self.k}"
 
 
+@dataclass(frozen=True)
+class PaperLine:
+    """What the paper measured of others, and nobody measures here."""
+
+    workload: str
+    name: str
+    sustained: int
+    """Tuples a second."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
 def _stateless(operators: int, parallelism: int, k: int, paper: int | None = None) -> Variant:
     return Variant(f"stateless-{operators}", "tuples", parallelism, k, paper)
 
@@ -57,8 +70,13 @@ FIGURES: Mapping[int, tuple[Variant, ...]] = {
     4: (_stateless(3, 1, 1, 70_000), _stateless(3, 2, 1, 55_000), _stateless(3, 3, 1)),
     5: (_stateful(1, 1, 25_000), _stateful(2, 1, 40_000), _stateful(3, 1, 55_000), _stateful(2, 0)),
 }
-"""k = 0 of figure 2 is the paper's plain Storm without acking; with acking it sustained 15,000. For k = 2 the text says
-"approximately 30%" less."""
+"""k = 0 of figure 2 is the paper's plain Storm without acking. For k = 2 the text says "approximately 30%" less."""
+
+PAPER_LINES: Mapping[int, tuple[PaperLine, ...]] = {
+    2: (PaperLine("stateless-2", "×1, Storm with acking", 15_000),),
+    5: (PaperLine("word-count", "×1, Trident", 55_000),),
+}
+"""By figure."""
 
 TITLES: Mapping[int, str] = {
     2: "Figure 2: stateless, one source and two operators",
@@ -111,6 +129,20 @@ def from_json(line: str) -> tuple[Variant, list[Point]]:
     raise ValueError(f"{read.workload} {read} is in no figure")
 
 
+def merged(before: Sequence[Point], new: Sequence[Point]) -> list[Point]:
+    """All points by their rates, of each rate the new one."""
+    by_rate = {point.offered: point for point in (*before, *new)}
+    return [by_rate[rate] for rate in sorted(by_rate)]
+
+
+def left_to_measure(
+    wanted: Sequence[Variant], rates: Sequence[int], found: Mapping[Variant, Sequence[Point]]
+) -> list[tuple[Variant, int]]:
+    """What is wanted and not found yet: variants in their order, each with its rates."""
+    known = {(variant, point.offered) for variant, points in found.items() for point in points}
+    return [(variant, rate) for variant in wanted for rate in rates if (variant, rate) not in known]
+
+
 def figures_of(found: Collection[Variant], wanted: Sequence[int]) -> list[int]:
     """The figures that can be shown: those that are wanted, as far as they are measured, and whole ones."""
     return [
@@ -120,15 +152,12 @@ def figures_of(found: Collection[Variant], wanted: Sequence[int]) -> list[int]:
 
 
 def measure(
-    wanted: Sequence[Variant], rates: Sequence[int], pace: Pace, folder: Path, tell: Tell
-) -> Iterator[tuple[Variant, list[Point]]]:
-    """The points of each variant, once it is measured; raises DeliveryError when a run fails."""
-    for number, variant in enumerate(wanted, start=1):
-        points = []
-        for rate in rates:
-            tell(f"{number} of {len(wanted)}: {variant.workload} {variant}, {rate:,} tuples/s")
-            points.append(_point(variant, rate, pace, folder / f"{number}-{rate}"))
-        yield variant, points
+    wanted: Sequence[tuple[Variant, int]], pace: Pace, folder: Path, tell: Tell
+) -> Iterator[tuple[Variant, Point]]:
+    """The point of each variant and rate, once it is measured; raises DeliveryError when a run fails."""
+    for number, (variant, rate) in enumerate(wanted, start=1):
+        tell(f"{number} of {len(wanted)}: {variant.workload} {variant}, {rate:,} tuples/s")
+        yield variant, _point(variant, rate, pace, folder / str(number))
 
 
 def _point(variant: Variant, rate: int, pace: Pace, folder: Path) -> Point:

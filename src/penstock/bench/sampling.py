@@ -1,8 +1,9 @@
-"""How much memory a job's processes take together, and how long they work, looked at five times a second from outside.
+"""How much memory a job's processes take together, and how long they work, looked at from outside.
 
-A job leads a session of its own, so everything it has started is found by the session's number, also what has another
-parent by now. Memory is the proportional set size: of pages that processes share, as forked workers do, each counts
-its part.
+Their processor time is looked at five times a second, as what nobody has seen of a process that is gone may be lost;
+memory less often, as the system walks through all pages of a process to tell it. A job leads a session of its own, so
+everything it has started is found by the session's number, also what has another parent by now. Memory is the
+proportional set size: of pages that processes share, as forked workers do, each counts its part.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from penstock.bench.processor_time import ProcessorTime
 from penstock.epochs.moments import TICKS_PER_SECOND, Process, processes_of
 
 INTERVAL_SECONDS = 0.2
+MEMORY_SECONDS = 1.0
+"""Where memory is not all that is measured: a look at it takes processor time from what is."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,15 @@ class Sample:
 
 
 class ProcessSampler:
-    """Samples a session from `with` on until its end."""
+    """Samples a session from `with` on until its end; looks at memory so many seconds apart."""
 
-    def __init__(self, session: int) -> None:
+    def __init__(self, session: int, memory_seconds: float = MEMORY_SECONDS) -> None:
         self.samples: list[Sample] = []
         self._session = session
         self._time = ProcessorTime()
         self._looking = threading.Lock()
+        self._memory_seconds = memory_seconds
+        self._memory_due = 0.0
         self._enough = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -74,7 +79,9 @@ class ProcessSampler:
         with self._looking:
             alive = processes_of(self._session)
             self._time.look(alive)
-        self.samples.append(sample_of(alive))
+        if time.monotonic() >= self._memory_due:
+            self.samples.append(sample_of(alive))
+            self._memory_due = self.samples[-1].time + self._memory_seconds
 
     def _run(self) -> None:
         while True:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import linear_regression, median
@@ -60,16 +61,29 @@ def chain(size: Size, folder: Path) -> Topology:
 
 
 def measure_sizes(
-    spark: SparkSession, sizes: Sequence[Size], repetitions: int, folder: Path, tell: Callable[[str], None]
+    spark: SparkSession, wanted: Sequence[Size], folder: Path, tell: Callable[[str], None]
 ) -> Iterator[tuple[Size, float]]:
-    """The seconds of each run: every size once, then every size again, after a run that warms up."""
+    """The seconds of each run, after one that warms up."""
     tell("warming up")
-    _run(spark, chain(Size(WARM_UP_TUPLES, max(size.operators for size in sizes)), folder), folder)
-    for turn in range(1, repetitions + 1):
-        for number, size in enumerate(sizes, start=1):
-            tell(f"turn {turn} of {repetitions}, {number} of {len(sizes)}: {size.tuples:,} tuples, "
-                 f"{size.operators} operators")
-            yield size, _run(spark, chain(size, folder), folder)
+    _run(spark, chain(Size(WARM_UP_TUPLES, max(size.operators for size in wanted)), folder), folder)
+    for number, size in enumerate(wanted, start=1):
+        tell(f"{number} of {len(wanted)}: {size.tuples:,} tuples, {size.operators} operators")
+        yield size, _run(spark, chain(size, folder), folder)
+
+
+def left_to_measure(sizes: Sequence[Size], repetitions: int, found: Found) -> list[Size]:
+    """Every size once, then every size again, without as many of the first turns as are found of it."""
+    return [size for turn in range(repetitions) for size in sizes if turn >= len(found.get(size, ()))]
+
+
+def run_in(line: str) -> tuple[Size, float]:
+    """A run as `as_json` wrote it."""
+    fields = json.loads(line)
+    return Size(int(fields["tuples"]), int(fields["operators"])), float(fields["seconds"])
+
+
+def as_json(size: Size, seconds: float) -> str:
+    return json.dumps({**asdict(size), "seconds": seconds})
 
 
 def by_tuples(found: Found) -> dict[int, float]:

@@ -43,6 +43,12 @@ Seconds = Mapping[str, Sequence[float]]
 """By contestant."""
 
 
+def turn_in(line: str) -> dict[str, float]:
+    """A turn as it was written in JSON; raises KeyError where one of the contestants is missing."""
+    took = json.loads(line)
+    return {name: float(took[name]) for name in CONTESTANTS}
+
+
 def measure_startup(repetitions: int, tell: Callable[[str], None]) -> Iterator[dict[str, float]]:
     """The seconds of each contestant, turn by turn; raises DeliveryError when one fails.
 

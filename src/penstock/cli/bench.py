@@ -54,7 +54,8 @@ def bench(
     Each workload runs in processes of its own: once to warm up, then some times as fast as it goes, then at 10,000
     tuples a second for its latency: a minute to warm up, and three times 20 seconds. `tuples/s` is the median, from the
     start of a query to its last commit. `p50`, `p95` and `p99` say how long tuples took from when they were due to the
-    commit of their epoch at the sink, each the median of the paced runs; `goal` is what p50, or p50 and p99, may be.
+    commit of their epoch at the sink, each the median of the paced runs; `goal` is what p50, or p50 and p99, may be;
+    whether it is `held` is not judged with `--quick`, whose warm-up is too short for Java to have compiled everything.
     `CPU s/M` is processor time for a million tuples, of all processes together; `peak MB` their memory.
 
     All of it takes hours. Pages, pictures and JSON are written after each workload: who stops it keeps what is done,
@@ -109,7 +110,8 @@ def _row(one: Figures) -> list[str]:
 
     goal, judged = workload(one.workload).goal, [""] * 5
     if one.latency:
-        judged = [*(f"{value:,.0f}" for value in one.latency), str(goal), "yes" if goal.is_held(one.latency) else "no"]
+        verdict = "yes" if goal.is_held(one.latency) else "no"
+        judged = [*(f"{value:,.0f}" for value in one.latency), str(goal), verdict if one.warm else ""]
     return [one.workload, f"{one.tuples_per_second:,.0f}", *judged, f"{one.cpu_per_million:.2f}", f"{one.peak_mb:,.0f}"]
 
 
@@ -120,22 +122,34 @@ def table_of(found: Sequence[Figures]) -> FigureTable:
 def conclusions(found: Sequence[Figures], now: Sequence[str]) -> list[str]:
     """How often everything was measured, which goals are held, and what is of an earlier run."""
     from penstock.bench.goals import BATCHES_OVER_TUPLES, held
-    from penstock.bench.workloads import workload
 
     said = [f"tuples/s: the median of {_numbers(len(one.seconds) for one in found)} runs"]
     paced = [one for one in found if one.latency]
     if paced:
         said[0] += f"; each percentile: the median of {_numbers(len(one.latency_ms) for one in paced)}"
-        kept = [one for one in paced if workload(one.workload).goal.is_held(one.latency)]
-        said.append(f"latency goals: held by {len(kept)} of {len(paced)}")
+        said += _of_latency_goals(paced)
     by_name = {one.workload: one for one in found}
     if {"custom-tuple", "custom-batch"} <= by_name.keys():
-        times = by_name["custom-batch"].tuples_per_second / by_name["custom-tuple"].tuples_per_second
+        batches, tuples = by_name["custom-batch"], by_name["custom-tuple"]
+        times = batches.tuples_per_second / tuples.tuples_per_second
+        verdict = f": {held(times >= BATCHES_OVER_TUPLES)}" if batches.warm and tuples.warm else ""
         said.append(f"a function for each Arrow batch is {times:.2f} times as fast as one for each tuple "
-                    f"(goal: {BATCHES_OVER_TUPLES:g}): {held(times >= BATCHES_OVER_TUPLES)}")
+                    f"(goal: {BATCHES_OVER_TUPLES:g}){verdict}")
     old = [f"{one.workload} ({one.date})" for one in found if one.workload not in now]
     if old:
         said.append(f"of earlier runs: {', '.join(old)}")
+    return said
+
+
+def _of_latency_goals(paced: Sequence[Figures]) -> list[str]:
+    from penstock.bench.workloads import workload
+
+    warm = [one for one in paced if one.warm]
+    kept = [one for one in warm if workload(one.workload).goal.is_held(one.latency)]
+    said = [f"latency goals: held by {len(kept)} of {len(warm)}"] if warm else []
+    if len(warm) < len(paced):
+        cold = ", ".join(one.workload for one in paced if not one.warm)
+        said.append(f"goals are not judged with --quick, as Java is still compiling after so short a warm-up: {cold}")
     return said
 
 

@@ -23,8 +23,22 @@ MarkdownOption = Annotated[
     ),
 ]
 
+_BUSY_LOAD = 1.0
+"""Above it, a machine has other work."""
 _HEADING = re.compile(r"#{1,6} (.*)")
 _END = "<!-- end -->"
+
+
+def _load() -> float | None:
+    """How many processes wanted a processor in the last minute, on average; None where the system does not say."""
+    try:
+        return os.getloadavg()[0]
+    except OSError:
+        return None
+
+
+_LOAD_AT_START = _load()
+"""Later on, most of it is the benchmark's own."""
 
 
 @dataclass(frozen=True)
@@ -78,18 +92,19 @@ def write_section(page: Path, section: Section, text: str, pictures: Iterable[Pi
     """
     links = "".join(f"\n{picture.seen_from(page)}\n" for picture in pictures)
     before = page.read_text(encoding="utf-8") if page.exists() else ""
-    after = with_section(before, section, f"{measured_with(command_line(sys.argv))}\n\n{text}{links}")
+    after = with_section(before, section, f"{measured_with(command_line(sys.argv), _LOAD_AT_START)}\n\n{text}{links}")
     # A page that is half written when somebody presses Ctrl-C would have lost its other half.
     draft = page.with_name(f".{page.name}.draft")
     draft.write_text(after, encoding="utf-8")
     draft.replace(page)
 
 
-def measured_with(command: str) -> str:
-    """When, how and where, in a sentence."""
+def measured_with(command: str, load: float | None = None) -> str:
+    """When, how and where, in a sentence; and that there was other work, where `load` at the beginning says so."""
     from penstock.bench.machine import this_machine
 
-    return f"Measured on {datetime.now(UTC):%Y-%m-%d} with `{command}` on {this_machine()}."
+    beside = f", with other work: load {load:.1f}" if load is not None and load > _BUSY_LOAD else ""
+    return f"Measured on {datetime.now(UTC):%Y-%m-%d} with `{command}` on {this_machine()}{beside}."
 
 
 def command_line(arguments: Sequence[str]) -> str:

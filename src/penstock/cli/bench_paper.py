@@ -48,9 +48,10 @@ def paper(
 
     All of it takes more than an hour: `--figures 5 --rates 50000` takes minutes. Where `--seconds` are few, Java is not
     warm yet, and what had to wait while replicas started is still being worked off. Pages, pictures and JSON are
-    written after each line of a figure: who stops it keeps what is done, and goes on with `--figures` and `--beside`.
+    written after each rate: who stops it keeps what is done, and goes on with `--beside`, which leaves out what is
+    measured: `penstock bench paper --beside done.jsonl --json >> done.jsonl`.
     """
-    from penstock.bench.paper import FIGURES, Pace, figures_of, from_json, measure, variants
+    from penstock.bench.paper import FIGURES, Pace, figures_of, left_to_measure, measure, merged, variants
     from penstock.bench.paper import as_json as line_of
 
     chosen = numbers_in("--figures", figures)
@@ -58,51 +59,80 @@ def paper(
         if number not in FIGURES:
             fail(f"--figures {figures}: there are {', '.join(map(str, FIGURES))}", 2)
     offered = numbers_in("--rates", rates)
-    found: dict[Variant, list[Point]] = dict(earlier(beside, from_json))
-    now: list[Variant] = []
+    found = _earlier_points(beside)
+    now: list[tuple[Variant, float]] = []
+    left = left_to_measure(variants(chosen), offered, found)
     try:
+        if not left:
+            _write(chosen, found, now, svg, markdown)
         with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder, busy("measuring") as at_work:
             pace = Pace(seconds, seconds / 2)
-            for variant, points in measure(variants(chosen), offered, pace, Path(folder), at_work.say):
-                found[variant] = points
-                now.append(variant)
+            for variant, point in measure(left, pace, Path(folder), at_work.say):
+                found[variant] = merged(found.get(variant, []), [point])
+                now.append((variant, point.offered))
                 if as_json:
-                    sys.stdout.write(line_of(variant, points) + "\n")
+                    sys.stdout.write(line_of(variant, [point]) + "\n")
                     sys.stdout.flush()
-                shown = figures_of(found, chosen)
-                pictures = [] if svg is None else draw(shown, found, svg)
-                if markdown is not None:
-                    text = table_of(shown, found).as_markdown(_of_earlier_runs(shown, found, now))
-                    write_section(markdown, SECTION, text, pictures)
+                _write(chosen, found, now, svg, markdown)
     finally:
         # Also when it is stopped, or a variant fails.
         if found and not as_json:
             out.print(table_of(figures_of(found, chosen), found).on_screen())
 
 
-def table_of(figures: Sequence[int], found: Found) -> FigureTable:
-    from penstock.bench.paper import FIGURES
+def _earlier_points(beside: Path | None) -> dict[Variant, list[Point]]:
+    """Of all lines of the file: a variant may be on several, with some of its rates on each."""
+    from penstock.bench.paper import from_json, merged
 
-    rows = [
-        [str(figure), variant.workload, str(variant), f"{max(point.delivered for point in found[variant]):,.0f}",
-         "" if variant.paper is None else f"{variant.paper:,}", f"{found[variant][0].p50_ms:,.0f} ms"]
-        for figure in figures
-        for variant in FIGURES[figure] if variant in found
-    ]  # fmt: skip
+    found: dict[Variant, list[Point]] = {}
+    for variant, points in earlier(beside, from_json):
+        found[variant] = merged(found.get(variant, []), points)
+    return found
+
+
+def _write(
+    chosen: Sequence[int], found: Found, now: Sequence[tuple[Variant, float]], svg: Path | None, markdown: Path | None
+) -> None:
+    from penstock.bench.paper import figures_of
+
+    shown = figures_of(found, chosen)
+    pictures = [] if svg is None else draw(shown, found, svg)
+    if markdown is not None:
+        text = table_of(shown, found).as_markdown(_of_earlier_runs(shown, found, now))
+        write_section(markdown, SECTION, text, pictures)
+
+
+def table_of(figures: Sequence[int], found: Found) -> FigureTable:
+    from penstock.bench.paper import FIGURES, PAPER_LINES
+
+    rows = []
+    for figure in figures:
+        rows += [
+            [str(figure), variant.workload, str(variant), f"{max(point.delivered for point in found[variant]):,.0f}",
+             "" if variant.paper is None else f"{variant.paper:,}", f"{found[variant][0].p50_ms:,.0f} ms"]
+            for variant in FIGURES[figure] if variant in found
+        ]  # fmt: skip
+        rows += [[str(figure), line.workload, str(line), "", f"{line.sustained:,}", ""]
+                 for line in PAPER_LINES.get(figure, ())]  # fmt: skip
     return FigureTable(_COLUMNS, rows, 3)
 
 
-def _of_earlier_runs(figures: Sequence[int], found: Found, now: Sequence[Variant]) -> list[str]:
+def _of_earlier_runs(figures: Sequence[int], found: Found, now: Sequence[tuple[Variant, float]]) -> list[str]:
     from penstock.bench.paper import variants
 
-    old = [f"{each.workload} {each}" for each in variants(figures) if each in found and each not in now]
+    old = []
+    for each in variants(figures):
+        points = found.get(each, ())
+        rates = [f"{point.offered:,.0f}" for point in points if (each, point.offered) not in now]
+        if rates:
+            old.append(f"{each.workload} {each}" + (f" at {' and '.join(rates)}" if len(rates) < len(points) else ""))
     return [f"of earlier runs: {'; '.join(old)}"] if old else []
 
 
 def draw(figures: Sequence[int], found: Found, folder: Path) -> list[Picture]:
     """Two pictures of each figure: what was delivered, and after how long."""
     from penstock.bench.chart import line_chart
-    from penstock.bench.paper import FIGURES, TITLES
+    from penstock.bench.paper import FIGURES, PAPER_LINES, TITLES
 
     folder.mkdir(parents=True, exist_ok=True)
     pictures = []
@@ -116,11 +146,12 @@ def draw(figures: Sequence[int], found: Found, folder: Path) -> list[Picture]:
         offered = "thousand tuples a second offered"
         # The paper's text says only what was sustained: up to there, what was offered was delivered; from there on,
         # latency rises steeply.
-        theirs = {str(variant): _sustained(variant.paper / 1000, found[variant])
-                  for variant in lines if variant.paper is not None}  # fmt: skip
-        highest = max(point.p50_ms for points in ours.values() for point in points)
-        limits = {str(variant): [(variant.paper / 1000, 0.0), (variant.paper / 1000, highest)]
-                  for variant in lines if variant.paper is not None}  # fmt: skip
+        sustained = {str(variant): variant.paper / 1000 for variant in lines if variant.paper is not None}
+        sustained |= {str(line): line.sustained / 1000 for line in PAPER_LINES.get(figure, ())}
+        every = [point for points in ours.values() for point in points]
+        theirs = {name: _sustained(limit, ours.get(name, every)) for name, limit in sustained.items()}
+        highest = max(point.p50_ms for point in every)
+        limits = {name: [(limit, 0.0), (limit, highest)] for name, limit in sustained.items()}
         delivered = Picture(folder / f"figure-{figure}.svg", f"{TITLES[figure]}, delivered")
         waited = Picture(folder / f"figure-{figure}-latency.svg", f"{TITLES[figure]}, latency")
         delivered.file.write_text(line_chart(

@@ -23,6 +23,16 @@ def test_what_stands_beside_a_series_is_dashed_and_in_its_colour() -> None:
     assert "40" in [text.text for text in ElementTree.fromstring(drawn).findall("{*}text")]
 
 
+def test_what_is_only_beside_has_a_colour_of_its_own_and_a_dashed_line_in_the_legend() -> None:
+    drawn = line_chart("t", {"one": [(0, 1)]}, "x", "y", {"one": [(0, 2)], "theirs": [(0, 3)]}, "the paper's")
+    tree = ElementTree.fromstring(drawn)
+    lines = [(line.get("class"), bool(line.get("stroke-dasharray"))) for line in tree.findall("{*}polyline")]
+    assert lines == [("line c0", False), ("line c0", True), ("line c1", True)]
+    samples = [(line.get("class"), bool(line.get("stroke-dasharray"))) for line in tree.findall("{*}path")
+               if "line" in (line.get("class") or "")]  # fmt: skip
+    assert samples == [("line c0", False), ("line c1", True), ("line muted", True)]
+
+
 @pytest.mark.parametrize("names", [
     ["×1, k = 1", "×2, k = 1", "×3, k = 1", "×1, k = 0"],
     [f"a series with a name that is rather long, number {number}" for number in range(4)],
@@ -52,6 +62,16 @@ def test_bars_are_as_long_as_their_values() -> None:
     assert fast == pytest.approx(4 * slow, rel=0.01)
     assert {"fast", "2,000", "slow", "500", "tuples"} <= {text.text for text in tree.findall("{*}text")}
     ElementTree.fromstring(bar_chart("Nothing", {}, "tuples"))
+
+
+def test_a_long_name_stands_before_its_bar_and_values_have_the_digits_they_need() -> None:
+    name = "something with a name that is rather long"
+    tree = ElementTree.fromstring(bar_chart("Ratios", {name: 1.456, "short": 12.0}, "times", digits=2))
+    texts = {text.text: text for text in tree.findall("{*}text")}
+    assert float(texts[name].get("x") or 0) > 6 * len(name)
+    assert {"1.46", "12.00"} <= texts.keys()
+    bars = [bar for bar in tree.findall("{*}rect") if bar.get("class") == "bar"]
+    assert max(float(bar.get("x") or 0) + float(bar.get("width") or 0) for bar in bars) < 860 - 50
 
 
 def test_an_empty_chart_can_be_drawn() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.bench.latency import Commit
-from penstock.bench.paper import FIGURES, Point, point_of, variants
+from penstock.bench.paper import FIGURES, PAPER_LINES, Point, left_to_measure, merged, point_of, variants
 
 
 def test_what_is_delivered_is_counted_from_where_it_is_warm() -> None:
@@ -21,3 +21,23 @@ def test_what_is_in_two_figures_is_measured_once() -> None:
     chosen = variants([2, 3])
     assert len(chosen) == len(set(chosen)) < len(FIGURES[2]) + len(FIGURES[3])
     assert set(chosen) == {*FIGURES[2], *FIGURES[3]}
+
+
+def test_what_is_found_is_not_measured_again() -> None:
+    one, other = FIGURES[5][:2]
+    found = {one: [Point(25_000.0, 1.0, 1.0)], other: [Point(25_000.0, 1.0, 1.0), Point(50_000.0, 1.0, 1.0)]}
+    assert left_to_measure([one, other], [25_000, 50_000], found) == [(one, 50_000)]
+    assert left_to_measure([one], [50_000, 25_000], {}) == [(one, 50_000), (one, 25_000)]
+
+
+def test_points_of_other_rates_stay_and_of_the_same_rate_the_new_one_counts() -> None:
+    low, high, new = Point(25_000.0, 1.0, 1.0), Point(50_000.0, 1.0, 1.0), Point(50_000.0, 2.0, 2.0)
+    assert merged([high], [low]) == [low, high]
+    assert merged([low, high], [new]) == [low, new]
+
+
+def test_figures_have_what_the_paper_says_of_others() -> None:
+    said = {(figure, str(line)): line.sustained for figure, lines in PAPER_LINES.items() for line in lines}
+    assert said == {(2, "×1, Storm with acking"): 15_000, (5, "×1, Trident"): 55_000}
+    assert all(line.workload in {variant.workload for variant in FIGURES[figure]}
+               for figure, lines in PAPER_LINES.items() for line in lines)  # fmt: skip

@@ -52,6 +52,41 @@ def test_who_stops_it_keeps_what_was_measured(
     assert "(2.00 ×)" in capsys.readouterr().out
 
 
+def test_a_job_of_an_earlier_run_keeps_its_date_and_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped_after(1, monkeypatch)
+    page, old, new = tmp_path / "page.md", tmp_path / "old.json", tmp_path / "new.json"
+    runs = {job: {PENSTOCK: [{"seconds": 2.0}]} for job in ("word-count", "json")}
+    command = "python benchmarks/peers.py --job word-count"
+    old.write_text(json.dumps({
+        "runs": runs, "amounts": {"word-count": 8.0, "json": 9.0}, "recovery": {},
+        "measured": {"word-count": {"date": "2026-01-02", "command": command}},
+    }))  # fmt: skip
+    run(monkeypatch, "--job", "stateless", "--beside", str(old), "--markdown", str(page), "--json", str(new),
+        "--svg", str(tmp_path))  # fmt: skip
+    said = f"Of earlier runs: word-count (2026-01-02, `{command}`); json (nobody noted when)."
+    assert said in page.read_text()
+    measured = json.loads(new.read_text())["measured"]
+    assert measured["word-count"] == {"date": "2026-01-02", "command": command}
+    assert measured["stateless"]["command"].startswith("python benchmarks/peers.py --job stateless")
+    assert "(peers.svg)" in page.read_text()
+    assert "stateless, PyFlink 2.3.0" in (tmp_path / "peers.svg").read_text()
+    run(monkeypatch, "--job", "stateless", "--beside", str(new), "--markdown", str(page))
+    assert said in page.read_text(), "also the run after the next one knows it"
+
+
+@pytest.mark.parametrize("text", [None, "no JSON", "[]", '{"runs": {}}'])
+def test_a_file_to_stand_beside_that_is_none_is_told_before_anything_is_measured(
+    text: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "peers.json"
+    if text is not None:
+        file.write_text(text)
+    assert run(monkeypatch, "--job", "stateless", "--beside", str(file)) == 2
+    assert f"--beside {file}: " in capsys.readouterr().err
+
+
 def test_a_page_stays_as_it_is_while_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped_after(0, monkeypatch)
     page = tmp_path / "page.md"

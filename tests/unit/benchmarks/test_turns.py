@@ -12,7 +12,7 @@ from side_by_side.ratios import Figure
 from side_by_side.recovery import Recovered
 from side_by_side.runs import Ran
 from side_by_side.telling import Telling
-from side_by_side.turns import Plan, Turns
+from side_by_side.turns import Plan, Turns, in_turn
 
 
 @pytest.fixture
@@ -50,7 +50,15 @@ def test_everybody_runs_once_and_then_everybody_again(ran: list[str]) -> None:
     taken("stateless", "recovery", repeat=2)
 
     once = ["penstock", "pyflink", "bytewax", "pyspark"]
-    assert ran == [*(f"stateless {name}" for name in once * 2), *(f"recovery {name}" for name in once * 2)]
+    again = ["pyflink", "bytewax", "pyspark", "penstock"]
+    assert ran == [f"{job} {name}" for job in ("stateless", "recovery") for name in [*once, *again]]
+
+
+def test_everybody_begins_a_turn_once() -> None:
+    orders = [in_turn(CONTESTANTS, turn) for turn in range(len(CONTESTANTS) + 1)]
+
+    assert [order[0] for order in orders] == [*CONTESTANTS, CONTESTANTS[0]]
+    assert all(sorted(order, key=CONTESTANTS.index) == list(CONTESTANTS) for order in orders)
 
 
 def test_a_peer_that_is_not_installed_is_in_the_results_with_its_reason(ran: list[str]) -> None:

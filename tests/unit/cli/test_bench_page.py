@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.bench_page import FigureTable, Picture, Section, command_line, with_section, write_section
+from penstock.cli.bench_page import (
+    FigureTable,
+    Picture,
+    Section,
+    command_line,
+    measured_with,
+    with_section,
+    write_section,
+)
 
 PAGE = "# Page\n\n<!-- bench paper -->\nold\n<!-- end -->\n\nrest <!-- bench other -->\n"
 PAPER = Section("paper", "The paper")
@@ -70,6 +78,12 @@ def test_a_section_says_when_and_how_and_on_what_it_was_measured(
     assert str(tmp_path) not in page.read_text()
     assert socket.gethostname() not in lines[3]
     assert [each.name for each in page.parent.iterdir()] == ["page.md"]
+
+
+def test_a_machine_with_other_work_is_told_with_its_load() -> None:
+    assert measured_with("penstock bench", 3.14).endswith(", with other work: load 3.1.")
+    for load in (None, 0.2, 1.0):
+        assert "other work" not in measured_with("penstock bench", load)
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
