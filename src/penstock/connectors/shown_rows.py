@@ -21,6 +21,7 @@ from penstock.connectors.base import Place, Staged
 from penstock.connectors.console import EpochRows
 from penstock.connectors.file_sink import FileSink
 from penstock.connectors.staged_parts import new_part
+from penstock.topology.logged_tuples import is_only_logged
 from penstock.topology.model import Sink, Topology
 
 CONSOLE = "console"
@@ -67,7 +68,10 @@ class ShownRows:
 
     def __init__(self, topology: Topology, home: Path) -> None:
         """Not before the files were made ready for the run."""
-        self._sinks = [shown_sink(sink, topology, home) for sink in topology.sinks if sink.kind == CONSOLE]
+        consoles = [sink for sink in topology.sinks if sink.kind == CONSOLE]
+        # Of one epoch, what operators on the way have emitted before what comes out in the end.
+        consoles.sort(key=lambda sink: not is_only_logged(sink.name))
+        self._sinks = [shown_sink(sink, topology, home) for sink in consoles]
         self._at = {sink.name: _noted(sink) for sink in self._sinks}
         self._lock = threading.Lock()
 

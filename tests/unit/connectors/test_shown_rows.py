@@ -54,6 +54,16 @@ def test_rows_come_with_their_epoch_and_in_the_order_of_the_epochs(home: Path) -
     assert new_rows(rows) == []
 
 
+def test_what_is_only_logged_comes_before_what_a_console_shows_of_the_same_epoch(tmp_path: Path) -> None:
+    both = replace(ONE, sinks=(*ONE.sinks, replace(ONE.sinks[0], name="emitted-by-s")))
+    for sink in both.sinks:
+        shown = shown_sink(sink, both, tmp_path)
+        shown.open(fresh=True)
+        line = pa.RecordBatch.from_pydict({"line": ['{"a":1}\n']})
+        shown.commit(1, [shown.stage(iter([line]))])
+    assert new_rows(ShownRows(both, tmp_path)) == [(1, "emitted-by-s", [1]), (1, "left", [1])]
+
+
 def test_an_epoch_that_not_all_consoles_have_waits_for_them_until_the_run_is_over(home: Path) -> None:
     rows = ShownRows(PAIR, home)
     deliver(home, 1, "left", 1)
