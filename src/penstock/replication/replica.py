@@ -164,26 +164,31 @@ class Replica:
         self._catching_up.begins(time.monotonic(), self.run.state.committed().epoch)
 
     def _take_over(self, log: EpochLog) -> int | None:
-        if self._roster.are_unlike() and (taken := self._take_model(log)) is not None:
-            return taken
+        own = self.run.state
+        if self._roster.are_unlike() and (like := self._to_be_like(log)) is not None:
+            taken = None if like is own else self._begin_as(like, log)
+            if like is own or taken is not None:
+                self._roster.note_begun(self.name, self._version)
+                return taken
         # Without replicas the topology has run at home, or was restored there.
         siblings = [*self._place.siblings_of(self.name), self._place.home]
-        return begin_from_sibling(self.run.state, siblings, self.topology.name, self._address)
+        return begin_from_sibling(own, siblings, self.topology.name, self._address)
 
-    def _take_model(self, log: EpochLog) -> int | None:
-        """Where code was not deterministic, replicas remember different things: all go on with what one does."""
+    def _to_be_like(self, log: EpochLog) -> StateFolder | None:
+        """Where code was not deterministic, replicas remember different things: all go on with what one does.
+
+        Where others have begun so, they come first: the rest may still run the code as it was.
+        """
         states = {**self._place.all_states(), self.name: self.run.state}
-        proposed = to_be_like(states)
-        if proposed is None:
-            return None
         oldest = min(log.agreed(), default=0)
-        model = self._roster.model(
-            proposed, lambda name: name in states and states[name].readable().epoch >= max(oldest - 1, 1)
-        )
-        if model == self.name:
-            return None
-        log.note_progress(self.name, min(self.run.state.committed().epoch, states[model].readable().epoch))
-        return begin_as(self.run.state, states[model], self.topology.name, self._address)
+        begun = {name: states[name] for name in self._roster.begun(self._version)
+                 if name in states and states[name].readable().epoch >= oldest - 1}  # fmt: skip
+        name = to_be_like(begun if begun.keys() - {self.name} else states) or to_be_like(states)
+        return None if name is None else states[name]
+
+    def _begin_as(self, like: StateFolder, log: EpochLog) -> int | None:
+        log.note_progress(self.name, min(self.run.state.committed().epoch, like.readable().epoch))
+        return begin_as(self.run.state, like, self.topology.name, self._address)
 
     def _refuse_what_is_forgotten(self) -> None:
         """An epoch that is not in the log any more, while later ones are, must not be cut a second time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,8 +19,8 @@ _DIVERGENCES = "divergence/"
 """By version: replicas of one version may differ while those of another are put in their place."""
 _UNLIKE = "unlike"
 """There since replicas have differed, until all have begun with the state of one."""
-_MODEL = "model"
-"""Whose state that is."""
+_BEGUN = "begun/"
+"""By replica, the version with which it has begun with that state since."""
 _CHANGING = "changing"
 _DIGESTS_KEPT = 100
 
@@ -121,17 +121,17 @@ class Roster:
         """Whether what replicas remember may differ, since what they gave has; also when code was corrected since."""
         return self._coordinator.get(_UNLIKE) is not None
 
-    def model(self, proposed: str, may_be: Callable[[str], bool]) -> str:
-        """The replica whose state all go on with: whoever was proposed first, as long as it may be."""
-        agreed = self._coordinator.create_if_absent(_MODEL, proposed)
-        if agreed == proposed or may_be(agreed):
-            return agreed
-        self._coordinator.put(_MODEL, proposed)
-        return proposed
+    def note_begun(self, name: str, version: str) -> None:
+        """This replica has begun with the state that all of its version go on with, since replicas were unlike."""
+        self._coordinator.put(_BEGUN + name, json.dumps(version))
+
+    def begun(self, version: str) -> set[str]:
+        """The replicas that are like each other since: those of another version have gone on as they were."""
+        return {name for name, its in self._entries(_BEGUN).items() if its == version}
 
     def note_alike(self) -> None:
         """All have begun with the state of one of them since, or with nothing."""
-        for key in (_UNLIKE, _MODEL):
+        for key in (_UNLIKE, *self._coordinator.list(_BEGUN)):
             self._coordinator.delete(key)
 
     def adopt(self, version: str) -> None:

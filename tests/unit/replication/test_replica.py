@@ -153,37 +153,83 @@ def test_the_log_keeps_what_comes_after_the_epoch_at_which_one_begins(
     assert (seen, log.progress()) == ([{"2": 0}], {"2": 30})
 
 
-def test_where_replicas_have_differed_one_begins_as_the_first_does(
-    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, epoch in (("1", 30), ("2", 32)):
-        place.state_of(name).path.mkdir(parents=True)
-        place.state_of(name).record(Committed(epoch))
-    begun: list[str] = []
-    monkeypatch.setattr("penstock.replication.replica.begin_from_sibling", lambda *_: begun.append("as it was"))
-    # Nothing can be copied: then it begins as it would otherwise.
-    monkeypatch.setattr("penstock.replication.replica.begin_as", lambda _, like, *__: begun.append(like.path.name))
+class Unlike:
+    """Two replicas that have differed, and how those begin that are started since; without Spark."""
 
-    def starts(name: str) -> None:
-        replica = Replica(topology(tmp_path), name, place, RunSettings())
-        monkeypatch.setattr(replica.run, "start", lambda *_, before_query, **__: before_query())
-        roster.leave(name)
-        replica.start()
-        replica._coordinator.close()
+    def __init__(self, place: ReplicaPlace, roster: Roster, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._place, self._roster, self._folder, self._monkeypatch = place, roster, folder, monkeypatch
+        self.begun: list[str] = []
+        self.can_copy = True
+        self.reach(("1", 30), ("2", 32))
+        monkeypatch.setattr(
+            "penstock.replication.replica.begin_from_sibling", lambda *_: self.begun.append("as it was")
+        )
+        monkeypatch.setattr("penstock.replication.replica.begin_as", self._begin_as)
+        for name in ("1", "2"):
+            roster.compare(name, "v", 29, {"a": "a"}, {"a": f"0:{name}"})
 
-    starts("2")
-    roster.compare("1", "v", 29, {"a": "a"}, {"a": "0:1"})
-    roster.compare("2", "v", 29, {"a": "a"}, {"a": "0:2"})
-    starts("2")
+    def reach(self, *epochs: tuple[str, int]) -> None:
+        for name, epoch in epochs:
+            self._place.state_of(name).path.mkdir(parents=True, exist_ok=True)
+            self._place.state_of(name).record(Committed(epoch))
+
+    def start(self, *names: str) -> list[str]:
+        """How they begin, one after the other."""
+        self.begun.clear()
+        for name in names:
+            replica = Replica(topology(self._folder), name, self._place, RunSettings())
+            self._monkeypatch.setattr(replica.run, "start", lambda *_, before_query, **__: before_query())
+            self._roster.leave(name)
+            known = len(self.begun)
+            replica.start()
+            if len(self.begun) == known:
+                self.begun.append("own")
+            replica._coordinator.close()
+        return list(self.begun)
+
+    def _begin_as(self, state: StateFolder, like: StateFolder, *_: str) -> int | None:
+        self.begun.append(like.path.name)
+        if not self.can_copy:
+            return None
+        state.record(like.committed())
+        return like.committed().epoch
+
+
+@pytest.fixture
+def unlike(place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Unlike:
+    return Unlike(place, roster, tmp_path, monkeypatch)
+
+
+def test_where_replicas_have_differed_one_begins_as_the_first_does(unlike: Unlike, roster: Roster) -> None:
+    assert unlike.start("2") == ["1"]
     assert EpochLog(roster._coordinator).progress()["2"] == 30
-    starts("1")
-    # It was chosen once: it stays so when it is cold, and behind.
-    place.state_of("3").path.mkdir()
-    place.state_of("3").record(Committed(30 + 2 * WORTH_COPYING))
-    starts("2")
+    # What it goes on with is the same, by now.
+    assert unlike.start("1", "2") == ["2", "1"]
     roster.note_alike()
-    starts("2")
-    assert begun == ["as it was", "1", "as it was", "as it was", "1", "as it was", "as it was"]
+    assert unlike.start("1", "2") == ["as it was", "as it was"]
+
+
+def test_the_first_goes_on_with_what_it_has(unlike: Unlike) -> None:
+    assert unlike.start("1", "2", "1") == ["own", "1", "own"]
+
+
+def test_nobody_begins_as_one_that_still_runs_the_code_that_differs(unlike: Unlike) -> None:
+    # The first takes so long to start that the other is far ahead: it is to be like that one.
+    unlike.reach(("1", 30), ("2", 32 + WORTH_COPYING))
+    assert unlike.start("1") == ["2"]
+    # Which goes on as it was. As long as nobody else has begun, nothing is lost by taking its state once more.
+    unlike.reach(("1", 45), ("2", 60), ("3", 60))
+    assert unlike.start("1") == ["2"]
+    unlike.reach(("1", 45))
+    assert unlike.start("2", "3", "1") == ["1", "1", "own"]
+
+
+def test_where_nothing_can_be_copied_one_begins_as_it_would_otherwise(
+    unlike: Unlike, roster: Roster, tmp_path: Path
+) -> None:
+    unlike.can_copy = False
+    assert unlike.start("2") == ["1", "as it was"]
+    assert roster.begun(version_of(topology(tmp_path))) == set()
 
 
 def test_one_that_comes_back_when_all_have_begun_anew_ends(

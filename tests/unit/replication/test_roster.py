@@ -46,14 +46,14 @@ def test_the_first_version_is_agreed_on(coordinator: MemoryCoordinator) -> None:
     assert roster.agree_on("one") == "two"
 
 
-def test_all_go_on_with_the_state_of_whoever_was_proposed_first_while_it_may_be(coordinator: MemoryCoordinator) -> None:
+def test_those_of_a_version_that_have_begun_alike_are_known_until_all_have(coordinator: MemoryCoordinator) -> None:
     roster = Roster(coordinator)
-    assert roster.model("1", lambda _: True) == "1"
-    assert roster.model("3", lambda name: name == "1") == "1"
-    assert roster.model("3", lambda _: False) == "3"
-    assert roster.model("1", lambda name: name == "3") == "3"
+    roster.note_begun("1", "old")
+    roster.note_begun("2", "old")
+    roster.note_begun("1", "new")
+    assert (roster.begun("old"), roster.begun("new")) == ({"2"}, {"1"})
     roster.note_alike()
-    assert roster.model("2", lambda _: False) == "2"
+    assert roster.begun("new") == set()
 
 
 def test_what_is_forgotten_is_what_was_said_and_not_who_is_there(coordinator: MemoryCoordinator) -> None:
