@@ -152,8 +152,9 @@ class FileSource(SourceConnector):
         reader = LineReader(self._line_format(file), file.skipping)
         line = piece["line"] + 1
         for block in line_blocks(self.place.name, file.path, piece["begin"], piece["end"], _BLOCK):
-            chunk = reader.read(block, piece["path"], line)
-            line += block.count(b"\n")
+            lines = reader.lines(block, line)
+            chunk = reader.read(lines, piece["path"], line)
+            line += lines.count
             if chunk.rows.num_rows or chunk.malformed:
                 yield chunk
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from penstock.plan.emptiness import without_counting
 from penstock.plan.graph import Acker, Apply, Exchange, Plan, Port, Read, Share, Step, Write, route_of_state
-from penstock.topology.model import Dup, RouteKind, Union
+from penstock.topology.model import Dup, Filter, RouteKind, Union
 
 Rewrite = Callable[[Plan], Plan]
 
@@ -95,6 +96,19 @@ def drop_repeated_shares(plan: Plan) -> Plan:
     return _counted(_bypass(plan, {step.id: step.input for step in repeated}, notes))
 
 
+def ask_for_emptiness(plan: Plan) -> Plan:
+    """Have filters that compare the length of a text with zero ask for its bytes: nobody needs its characters."""
+    steps, notes = [], []
+    for step in plan.steps:
+        if isinstance(step, Apply) and isinstance(step.operator, Filter):
+            sooner = without_counting(step.operator.condition)
+            if sooner != step.operator.condition:
+                step = replace(step, operator=replace(step.operator, condition=sooner))
+                notes.append(f"'{step.id}' asks whether a text is empty: its characters are not counted")
+        steps.append(step)
+    return _noted(plan, steps, notes)
+
+
 REWRITES: tuple[Rewrite, ...] = (
     drop_unneeded,
     drop_pass_through,
@@ -103,6 +117,7 @@ REWRITES: tuple[Rewrite, ...] = (
     drop_overridden_exchanges,
     drop_idle_shares,
     drop_repeated_shares,
+    ask_for_emptiness,
 )
 """In the order in which they run."""
 

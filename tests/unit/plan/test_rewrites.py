@@ -191,6 +191,14 @@ def test_a_lone_port_with_two_readers_stays_shared() -> None:
     assert plan.step("split.odd.share") == Share("split.odd.share", "split.odd", 2)
 
 
+def test_a_filter_of_empty_texts_counts_no_characters() -> None:
+    plan = rewrite(plan_of(Filter("a", refs("lines"), condition="length(url) > 0 and length(url) < 9"), sinks=("a",)))
+    [apply] = (step for step in plan.steps if isinstance(step, Apply))
+    assert isinstance(apply.operator, Filter)
+    assert apply.operator.condition == "octet_length(url) > 0 and length(url) < 9"
+    assert plan.notes[-1] == "'a' asks whether a text is empty: its characters are not counted"
+
+
 def test_a_plan_with_nothing_to_improve_is_left_alone(url_reach: Topology) -> None:
     plan = build_plan(url_reach)
 

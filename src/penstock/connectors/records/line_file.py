@@ -14,12 +14,11 @@ import numpy as np
 
 from penstock.connectors.records.files import Mark, TrackedFile, digest_of_ends, reading, shrunk
 from penstock.connectors.records.lines import BOM
-from penstock.connectors.records.skipping import Skipping
+from penstock.connectors.records.skipping import NEWLINE, Skipping, line_begins
 from penstock.errors import ConnectorError
 
 _CHUNK = 1 << 17
 """Small enough that what is computed of a chunk stays in the processor's cache."""
-_NEWLINE = 10
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,11 @@ class LineFile(TrackedFile):
     def _within(self, block: _Block, mark: Mark, limit: int) -> Mark:
         """The mark before the record after the next `limit` ones, or at the end of the block."""
         text = np.frombuffer(block.data, dtype=np.uint8, count=block.length)
-        newline = text == _NEWLINE
-        lines = int(np.count_nonzero(newline)) + (not block.is_whole)
-        skipped = self.skipping.starts(block.data, text, newline)
-        if lines - len(skipped) <= limit:
-            return Mark(mark.at + block.length, mark.line + lines, mark.skipped + len(skipped))
-        begins = np.concatenate(([0], np.flatnonzero(newline) + 1))
-        records = np.delete(np.arange(lines), np.searchsorted(begins, skipped))
+        begins = line_begins(text)
+        skipped = self.skipping.among(block.data, text, begins)
+        if len(begins) - len(skipped) <= limit:
+            return Mark(mark.at + block.length, mark.line + len(begins), mark.skipped + len(skipped))
+        records = np.delete(np.arange(len(begins)), np.searchsorted(begins, skipped))
         before = int(records[limit])
         return Mark(mark.at + int(begins[before]), mark.line + before, mark.skipped + before - limit)
 
@@ -94,7 +91,7 @@ class _Block:
 
     @property
     def is_whole(self) -> bool:
-        return self.data[self.length - 1] == _NEWLINE
+        return self.data[self.length - 1] == NEWLINE
 
 
 def _blocks(handle: int, begin: int, end: int) -> Iterator[_Block]:

@@ -14,16 +14,14 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.connectors.base import Chunk, Malformed
-from penstock.connectors.records.skipping import Skipping
+from penstock.connectors.records.skipping import Bytes, Positions, Skipping, line_begins
 
 T = TypeVar("T")
 
-_NEWLINE = 10
 BOM = b"\xef\xbb\xbf"
 """What some programs write at the beginning of a file; it is no part of the first line."""
 
@@ -37,27 +35,27 @@ class Lines:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+        self.text: Bytes = np.frombuffer(data, dtype=np.uint8)
 
     @cached_property
-    def _ends(self) -> npt.NDArray[np.int64]:
-        return np.flatnonzero(np.frombuffer(self.data, dtype=np.uint8) == _NEWLINE)
+    def begins(self) -> Positions:
+        return line_begins(self.text)
 
     @property
     def count(self) -> int:
-        return len(self._ends)
+        return len(self.begins)
 
     @cached_property
-    def first_bytes(self) -> npt.NDArray[np.uint8]:
+    def first_bytes(self) -> Bytes:
         """The first byte of every line; of an empty one, its newline."""
-        starts = np.empty_like(self._ends)
-        starts[0] = 0
-        starts[1:] = self._ends[:-1] + 1
-        return np.frombuffer(self.data, dtype=np.uint8)[starts]
+        return self.text[self.begins]
 
     @cached_property
-    def last_bytes(self) -> npt.NDArray[np.uint8]:
+    def last_bytes(self) -> Bytes:
         """The byte before every newline; of an empty line, the newline before it."""
-        return np.frombuffer(self.data, dtype=np.uint8)[np.maximum(self._ends - 1, 0)]
+        next_begins = np.append(self.begins[1:], len(self.text))
+        last: Bytes = self.text[np.maximum(next_begins - 2, 0)]
+        return last
 
     def split(self) -> list[bytes]:
         """The lines one by one, each with its newline."""
@@ -96,34 +94,38 @@ class LineReader:
     format: LineFormat
     skipping: Skipping = Skipping()
 
-    def read(self, block: bytes, path: str, line: int) -> Chunk:
-        """The tuples of a block whose first line is the file's line number `line`, counted from 1."""
+    def lines(self, block: bytes, line: int) -> Lines:
+        """A block of a file, whose first line is the file's line number `line`, counted from 1."""
         if line == 1:
             block = block.removeprefix(BOM)
-        if not block:
-            return Chunk(one_batch([], self.format.schema))
-        if not block.endswith(b"\n"):
-            block += b"\n"
-        try:
-            records = self._only_records(block)
-            return Chunk(self._parse(Lines(records)) if records else one_batch([], self.format.schema))
-        except Unfit:
-            return self._set_malformed_aside(Lines(block), path, line)
+        return Lines(block if block.endswith(b"\n") or not block else block + b"\n")
 
-    def _only_records(self, block: bytes) -> bytes:
-        """The block without the lines to be skipped; itself where there are none."""
-        skipped = self.skipping.among(block).tolist()
+    def read(self, lines: Lines, path: str, line: int) -> Chunk:
+        """The tuples of lines the first of which is the file's line number `line`."""
+        try:
+            records = self._only_records(lines)
+            return Chunk(self._parse(records) if records.data else one_batch([], self.format.schema))
+        except Unfit:
+            return self._set_malformed_aside(lines, path, line)
+
+    def _only_records(self, lines: Lines) -> Lines:
+        """The lines without those to be skipped; themselves where there are none."""
+        skipped = self._skipped(lines).tolist()
         if not skipped:
-            return block
+            return lines
+        block = lines.data
         begins = [0, *(block.index(b"\n", start) + 1 for start in skipped)]
-        return b"".join(block[begin:end] for begin, end in zip(begins, [*skipped, len(block)], strict=True))
+        return Lines(b"".join(block[begin:end] for begin, end in zip(begins, [*skipped, len(block)], strict=True)))
+
+    def _skipped(self, lines: Lines) -> Positions:
+        return self.skipping.among(lines.data, lines.text, lines.begins)
 
     def _parse(self, lines: Lines) -> pa.RecordBatch:
         check_utf8(lines.data)
         return self.format.parse(lines)
 
     def _set_malformed_aside(self, block: Lines, path: str, line: int) -> Chunk:
-        skipped = set(self.skipping.among(block.data).tolist())
+        skipped = set(self._skipped(block).tolist())
         lines: list[tuple[int, bytes]] = []
         position = 0
         for number, text in enumerate(block.split(), line):

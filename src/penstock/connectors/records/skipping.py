@@ -11,11 +11,20 @@ Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 
-_NEWLINE, _SPACE = b"\n "
+NEWLINE, _SPACE = b"\n "
 _BLANKS = np.frombuffer(b" \t\r\x0b\x0c", dtype=np.uint8)
 _BLANKS_SEEN_TOGETHER = 64
 """Lines that begin with more blanks than this are looked at one by one."""
 _NOWHERE = np.empty(0, dtype=np.int64)
+
+
+def line_begins(text: Bytes) -> Positions:
+    """Where lines begin, in order; the last may lack its newline."""
+    ends = np.flatnonzero(text == NEWLINE)
+    begins = np.empty(len(ends) + 1, dtype=np.int64)
+    begins[0] = 0
+    np.add(ends, 1, out=begins[1:])
+    return begins[:-1] if begins[-1] == len(text) else begins
 
 
 @dataclass(frozen=True)
@@ -25,34 +34,27 @@ class Skipping:
     blank: bool = False
     comment: bytes = b""
 
-    def among(self, block: bytes) -> Positions:
-        """Where the lines of a block begin that are no records, in order. The last may lack its newline."""
-        text = np.frombuffer(block, dtype=np.uint8)
-        return self.starts(block, text, text == _NEWLINE)
-
-    def starts(self, block: bytes, text: Bytes, newline: Mask) -> Positions:
-        """As `among`; `text` and `newline` are whole lines at the beginning of the block, and where they end."""
+    def among(self, block: bytes, text: Bytes, begins: Positions) -> Positions:
+        """Where the lines begin that are no records, in order; `text` is whole lines at the beginning of the block,
+        and they begin at `begins`. The last may lack its newline."""
         if not len(text) or not (self.blank or self.comment):
             return _NOWHERE
-        suspects = self._suspects(text, newline)
+        suspects = begins[self._are_suspect(text[begins])]
         return suspects[self._are_no_records(block, text, suspects)] if len(suspects) else suspects
 
-    def _suspects(self, text: Bytes, newline: Mask) -> Positions:
-        """Where the lines begin whose first byte is a blank, their newline, or how comments begin."""
-        seems = text <= _SPACE
+    def _are_suspect(self, first: Bytes) -> Mask:
+        """Whether the first byte of a line is a blank, its newline, or how comments begin."""
+        seem = first <= _SPACE
         if self.comment:
-            seems |= text == self.comment[0]
-        first = seems[0]
-        seems[1:] &= newline[:-1]
-        seems[0] = first
-        return np.flatnonzero(seems) if seems.any() else _NOWHERE
+            seem |= first == self.comment[0]
+        return seem
 
     def _are_no_records(self, block: bytes, text: Bytes, starts: Positions) -> Mask:
         found = np.zeros(len(starts), dtype=np.bool_)
         which, at = np.arange(len(starts)), starts
         for _ in range(_BLANKS_SEEN_TOGETHER):
             byte = text[np.minimum(at, len(text) - 1)]
-            over = (at >= len(text)) | (byte == _NEWLINE)
+            over = (at >= len(text)) | (byte == NEWLINE)
             if self.blank:
                 found[which[over]] = True
             if self.comment:
