@@ -20,7 +20,8 @@ import pathway as pw
 
 WORDS = [word(number) for number in range(len(LETTERS))]
 BACKLOG = 100_000
-"""How many tuples the source may be ahead."""
+"""How many tuples a source without a pace may be ahead. With one it needs no limit, and must have none: what Pathway
+replays after a kill counts, and nothing goes on once that is more."""
 TICKS_PER_SECOND = 10
 COMMIT_TUPLES = 100_000
 """After so many a source without a pace says where it is."""
@@ -104,8 +105,9 @@ def describe(work: Work) -> None:
         pw.io.jsonlines.write(counts, f"{file}.jsonl")
         return
     schema = {"stateless": Tuple, "function": Payment}.get(work.job, Word)
+    backlog = BACKLOG if work.rate is None else None
     tuples = pw.io.python.read(
-        Numbers(work), schema=schema, name="numbers", max_backlog_size=BACKLOG, autocommit_duration_ms=None)
+        Numbers(work), schema=schema, name="numbers", max_backlog_size=backlog, autocommit_duration_ms=None)
     if work.job == "stateless":
         kept = tuples.filter(pw.this.payload.str.len() > 0).filter(pw.this.payload != "")
         pw.io.csv.write(kept.select(pw.this.number), f"{file}.csv")
