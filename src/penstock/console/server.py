@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -71,22 +70,23 @@ def serve(settings: ConsoleSettings, say: Callable[[str], None]) -> None:
     Raises CoordinationError, too, where others have taken its place while it was frozen or cut off.
     """
     turned_away: list[CoordinationError] = []
+    # No signal: a shell that started this one in the background has it ignore Ctrl-C.
+    over = threading.Event()
 
     def end(error: CoordinationError) -> None:
         turned_away.append(error)
-        os.kill(os.getpid(), signal.SIGINT)
+        over.set()
 
-    try:
-        _serve(settings, say, end)
-    except KeyboardInterrupt:
-        if not turned_away:
-            raise
+    _serve(settings, say, end, over)
     if turned_away:
         say("this one was silent for too long, and ends; topologies go on")
         raise turned_away[0]
 
 
-def _serve(settings: ConsoleSettings, say: Callable[[str], None], end: Callable[[CoordinationError], None]) -> None:
+def _serve(
+    settings: ConsoleSettings, say: Callable[[str], None], end: Callable[[CoordinationError], None],
+    over: threading.Event,
+) -> None:  # fmt: skip
     # Before anything is begun: whether it can be used.
     trusting(settings.authority)
     with ExitStack() as resources:
@@ -103,7 +103,7 @@ def _serve(settings: ConsoleSettings, say: Callable[[str], None], end: Callable[
         if settings.supervisor:
             _start_supervisor(settings, coordinator, say, resources, end)
         if listener is None or access is None:
-            threading.Event().wait()
+            over.wait()
             return
         master = Master(coordinator, Candidate(f"{socket.gethostname()}-{settings.port}", settings.url, __version__,
                                                os.getpid(), socket.gethostname()), say)  # fmt: skip
@@ -115,7 +115,16 @@ def _serve(settings: ConsoleSettings, say: Callable[[str], None], end: Callable[
         config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, server_header=False,
                                 ssl_certfile=settings.certificate, ssl_keyfile=settings.key)  # fmt: skip
         say(f"the console is at {settings.url}{_ONLY_HERE if settings.is_cut_off else ''}")
-        uvicorn.Server(config).run([listener])
+        _run_until(over, uvicorn.Server(config), listener)
+
+
+def _run_until(over: threading.Event, server: uvicorn.Server, listener: socket.socket) -> None:
+    def ask_to_exit() -> None:
+        over.wait()
+        server.should_exit = True
+
+    threading.Thread(target=ask_to_exit, name="penstock-over", daemon=True).start()
+    server.run([listener])
 
 
 def _start_keeping(settings: ConsoleSettings, coordinator: Coordinator, master: Master, say: Callable[[str], None],

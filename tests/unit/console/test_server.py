@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import uvicorn
+from fastapi import FastAPI
 
 from penstock.console import server
 from penstock.console.desired import Wanted
@@ -113,3 +115,18 @@ def test_a_supervisor_that_comes_back_to_a_node_which_has_another_ends_with_an_e
         taking.join()
     assert said == ["this one was silent for too long, and ends; topologies go on"]
     assert Nodes(other).alive()["n"].process == 7
+
+
+def test_a_master_whose_place_is_taken_ends_without_a_signal() -> None:
+    over, asked = threading.Event(), uvicorn.Server(uvicorn.Config(FastAPI(), log_level="warning"))
+
+    def take_its_place() -> None:
+        wait_until(lambda: asked.started)
+        over.set()
+
+    taking = threading.Thread(target=take_its_place)
+    taking.start()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server._run_until(over, asked, listener)
+    taking.join()
+    assert asked.should_exit
