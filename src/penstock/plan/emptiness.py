@@ -1,7 +1,7 @@
 """Conditions that ask whether a text is empty, without counting its characters.
 
-Spark's `length` goes through a text byte by byte: 4 million texts of 256 bytes took it 4 seconds, `octet_length` one.
-One is zero where the other is.
+Spark's `length` goes through a text byte by byte: a filter took 4.5 s for 4 million texts of 256 bytes, and 1.0 with
+`octet_length`. One is zero where the other is.
 """
 
 from __future__ import annotations
