@@ -134,7 +134,7 @@ def _columns(emitted: Sequence[Any], schema: Schema) -> list[pa.Array]:
 def _by_column(rows: Sequence[Any], width: int, kinds: set[type]) -> Iterable[Sequence[Any]]:
     """The values of each column of rows that have so many."""
     if kinds <= {tuple, list}:
-        # `zip` would make an iterator for every row: 240 ns a row, not 25 a value.
+        # `zip` would make an iterator for every row: 121 ns for one of two values, and not 34.
         return ([row[at] for row in rows] for at in range(width))
     # A class of one's own may mean something else by `row[0]`, or take long for it.
     return zip(*rows, strict=True)
