@@ -30,6 +30,7 @@ from penstock.spark.worker_process import is_task, task_number
 from penstock.topology.bolt import Context, Fail
 from penstock.topology.code import load_user_object, takes_batches
 from penstock.topology.model import Custom, ErrorKind
+from penstock.topology.parameters import called_with_values, column_parameters, with_context
 
 __all__ = ["INSTANCE", "PORT", "CustomStage"]
 
@@ -134,7 +135,7 @@ class CustomStage:
             if dot:
                 # DADSTORM's way: a method of a class, called with the fields as one list.
                 bound = getattr(target(), method)
-                return lambda tup: bound(list(tup))
+                return lambda tup, /: bound(list(tup))
             if inspect.isclass(target):
                 bolt: Any = target()
                 bolt.context = context
@@ -205,28 +206,36 @@ class _Runner:
 
     def _run_function(self, batch: pa.RecordBatch) -> list[Any]:
         """For each row, what the function returned for it: a tuple, or a list of any number."""
-        function = self._bound(self._code)
         returned: list[Any] = []
-        rows = rows_of(batch, self._stage.columns)
+        calls = self._calls_of(batch)
         # Its length is the row: nothing else has to be counted for each tuple.
         self._row = returned.__len__
         # Entered anew after each tuple that fails: what is done for every tuple is as little as can be.
         while len(returned) < batch.num_rows:
             try:
-                for tup in rows:
-                    each = function(tup)
+                for each in calls:
                     # A list may be used again for the next tuple, and a generator does its work only now.
                     returned.append(each if type(each) is tuple else list(many(each)))
+                if len(returned) < batch.num_rows:
+                    raise StopIteration  # let out by the function, it ended the loop
             except BaseException as error:
-                row = len(returned)
-                returned.append(self._after_row(error, batch, row, function))
+                returned.append(self._after_row(error, batch, len(returned)))
         return returned
 
-    def _after_row(
-        self, error: BaseException, batch: pa.RecordBatch, row: int, function: Callable[[Any], Any]
-    ) -> list[Any]:
-        self._current = tup = next(rows_of(batch.slice(row, 1), self._stage.columns))
-        return self._after(error, row, lambda: list(many(function(tup))))
+    def _calls_of(self, batch: pa.RecordBatch) -> Iterator[Any]:
+        """Calls the function for each row in turn: with a tuple, or with the values that its parameters are named
+        after, for which no tuple is made."""
+        names = column_parameters(self._code, self._stage.columns, self._operator.arguments)
+        if names is None:
+            return map(self._bound(self._code), rows_of(batch, self._stage.columns))
+        arguments = with_context(self._code, self._operator.arguments, self._context)
+        function = called_with_values(self._code, names, arguments)
+        return map(function, *(batch.column(name).to_pylist() for name in names))
+
+    def _after_row(self, error: BaseException, batch: pa.RecordBatch, row: int) -> list[Any]:
+        one = batch.slice(row, 1)
+        self._current = next(rows_of(one, self._stage.columns))
+        return self._after(error, row, lambda: list(many(next(self._calls_of(one)))))
 
     def _run_bolt(self, batch: pa.RecordBatch) -> list[Emitted]:
         output: list[Emitted] = []
@@ -321,13 +330,8 @@ class _Runner:
         ]
 
     def _bound(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
-        arguments = dict(self._operator.arguments)
-        with contextlib.suppress(TypeError, ValueError):  # functions written in C may not tell
-            if "context" in inspect.signature(function).parameters:
-                arguments["context"] = self._context
-        if not arguments:
-            return function
-        return lambda tup: function(tup, **arguments)
+        arguments = with_context(function, self._operator.arguments, self._context)
+        return (lambda tup: function(tup, **arguments)) if arguments else function
 
     # -- what they give, and where they fail ----------------------------------------------------
 

@@ -6,7 +6,6 @@ keys travel together. What a tuple that fails has changed is undone.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -28,6 +27,7 @@ from penstock.spark.watchdog import Hung, watch
 from penstock.topology.bolt import Bolt, Fail, has_timers
 from penstock.topology.context import Context
 from penstock.topology.model import Custom
+from penstock.topology.parameters import called_with_values, column_parameters, with_context
 from penstock.topology.state import KeyedState, Timers, drop_empty, next_wake
 from penstock.topology.state_encoding import NotPlain, Remembered, decode, encode
 
@@ -99,7 +99,7 @@ class KeyedTask:
         self._caller: _BoltCaller | _FunctionCaller = (
             _BoltCaller(code, settings.operator, context)
             if hasattr(code, "process")
-            else _FunctionCaller(code, settings.operator, context)
+            else _FunctionCaller(code, settings, context)
         )
         self._now = context.present.time_ms
         context.seeded_by(lambda: (context.key, context.epoch))
@@ -349,18 +349,22 @@ class _FunctionCaller:
     handles_timers = False
     method = ""
 
-    def __init__(self, function: Callable[..., Any], operator: Custom, context: Context) -> None:
-        arguments = dict(operator.arguments)
-        if "context" in inspect.signature(function).parameters:
-            arguments["context"] = context
-        self._function = function
-        self._arguments = arguments
+    def __init__(self, function: Callable[..., Any], settings: KeyedSettings, context: Context) -> None:
+        operator = settings.operator
+        arguments = with_context(function, operator.arguments, context)
+        # The tuples of several ports have several columns.
+        columns = settings.columns if settings.ports is None else ()
+        names = column_parameters(function, columns, operator.arguments)
+        self._places = None if names is None else [columns.index(name) for name in names]
+        self._function = function if names is None else called_with_values(function, names, arguments)
+        self._arguments = arguments if names is None else {}
         self._port = operator.emits[0][0]
         self.current: Any = None
 
     def process(self, row: int, tup: Any, output: list[Emitted]) -> None:
         self.current = tup
-        for emitted in many(self._function(tup, **self._arguments)):
+        given = (tup,) if self._places is None else (tup[place] for place in self._places)
+        for emitted in many(self._function(*given, **self._arguments)):
             output.append((self._port, row, emitted))
 
     def on_timer(self, row: int, timer: tuple[int, str], output: list[Emitted]) -> None:

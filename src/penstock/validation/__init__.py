@@ -48,7 +48,7 @@ def validate(topology: Topology, catalogue: Catalogue) -> list[Problem]:
         *check_enrichments(topology, schemas),
         *check_keys(topology, schemas),
         *_check_sql(topology, schemas),
-        *check_custom_code(topology),
+        *check_custom_code(topology, schemas),
         *check_keyed(topology, schemas),
         *check_on_error(topology),
         *check_cases(topology, schemas),

@@ -10,14 +10,16 @@ from penstock.errors import TopologyError
 from penstock.topology.bolt import Bolt
 from penstock.topology.code import load_user_object
 from penstock.topology.model import Custom, Topology, own_function
+from penstock.topology.parameters import CONTEXT, column_parameters
 from penstock.topology.problems import Problem, suggest
 from penstock.topology.window import Window
+from penstock.validation.schemas import Schemas, input_schema
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _KEYWORD = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def check_custom_code(topology: Topology) -> Iterator[Problem]:
+def check_custom_code(topology: Topology, schemas: Schemas) -> Iterator[Problem]:
     """Import the code of every custom operator and see whether its signature fits. Calls none of it."""
     for node in topology.operators:
         operator = own_function(node)
@@ -32,16 +34,17 @@ def check_custom_code(topology: Topology) -> Iterator[Problem]:
                           "write `custom: module:function`")
             continue
         try:
-            of_window = isinstance(node, Window)
-            complaints = [*(_window_misfits if of_window else _misfits)(operator, topology)]
-            complaints += [] if of_window else _ack_misfits(operator, topology)
+            if isinstance(node, Window):
+                complaints = [*_window_misfits(operator, topology)]
+            else:
+                complaints = [*_misfits(operator, topology, schemas), *_ack_misfits(operator, topology)]
         except TopologyError as error:
             complaints = [(str(error), "")]
         for message, hint in complaints:
             yield Problem(operator.where, f"{subject}: {message}", hint)
 
 
-def _misfits(operator: Custom, topology: Topology) -> Iterator[tuple[str, str]]:
+def _misfits(operator: Custom, topology: Topology, schemas: Schemas) -> Iterator[tuple[str, str]]:
     found = load_user_object(operator.code, topology.folder)
     owner_path, _, method = operator.code.rpartition(".")
     owner = load_user_object(owner_path, topology.folder) if ":" in owner_path else None
@@ -53,7 +56,19 @@ def _misfits(operator: Custom, topology: Topology) -> Iterator[tuple[str, str]]:
         yield from _constructor_misfits(owner)
         yield from _call_misfits(found, operator.code, operator.arguments, bound=_takes_self(owner, method))
     else:
-        yield from _call_misfits(found, operator.code, operator.arguments)
+        yield from _function_misfits(found, operator, schemas)
+
+
+def _function_misfits(function: Callable[..., Any], operator: Custom, schemas: Schemas) -> Iterator[tuple[str, str]]:
+    """What keeps a function of a tuple, or of the columns that its parameters are named after, from being called."""
+    read = input_schema(operator, schemas)
+    columns = () if read is None else read.names
+    names = column_parameters(function, columns, operator.arguments)
+    if names is None:
+        yield from _call_misfits(function, operator.code, operator.arguments)
+        return
+    yield from _async_misfits(function, operator.code)
+    yield from _argument_misfits(function, operator.code, operator.arguments, provided=(CONTEXT, *names), near=columns)
 
 
 def _window_misfits(operator: Custom, topology: Topology) -> Iterator[tuple[str, str]]:
@@ -123,8 +138,7 @@ def _call_misfits(
     given: tuple[str, ...] = ("the tuple",)
 ) -> Iterator[tuple[str, str]]:
     """What keeps `function(tuple, **arguments)` from being called; `given` is what it gets besides `arguments`."""
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        yield f"'{name}' is async", "make it an ordinary function"
+    yield from _async_misfits(function, name)
     signature = _signature(function)
     if signature is None:
         return
@@ -137,15 +151,21 @@ def _call_misfits(
                "add one" if len(given) - len(positional) == 1 else "add both")
         return
     yield from _argument_misfits(function, name, arguments, skip=int(bound) + min(len(positional), len(given)),
-                                 provided=("context",))
+                                 provided=(CONTEXT,))
+
+
+def _async_misfits(function: Callable[..., Any], name: str) -> Iterator[tuple[str, str]]:
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        yield f"'{name}' is async", "make it an ordinary function"
 
 
 def _argument_misfits(
-    function: Callable[..., Any], name: str, arguments: Iterable[str], skip: int, provided: Collection[str] = ()
+    function: Callable[..., Any], name: str, arguments: Iterable[str], skip: int = 0, provided: Collection[str] = (),
+    near: Iterable[str] = ()
 ) -> Iterator[tuple[str, str]]:
     """What is missing from `with`, or too much in it, for the parameters after the first `skip`.
 
-    `provided` are parameters that Penstock itself fills in.
+    `provided` are parameters that Penstock itself fills in, and `near` names of which one may have been meant.
     """
     signature = _signature(function)
     if signature is None:
@@ -163,7 +183,8 @@ def _argument_misfits(
         # The misspelt argument is the missing one: one mistake, one problem.
         needed = [need for need in needed if f"'{need}'" not in near]
     if needed:
-        yield f"'{name}' needs {_listed(needed)}", "give it under `with`, or give it a default"
+        hint = suggest(needed[0], near)
+        yield f"'{name}' needs {_listed(needed)}", hint or "give it under `with`, or give it a default"
 
 
 def _takes_self(owner: type, method: str) -> bool:

@@ -14,7 +14,7 @@ from penstock.spark.custom import INSTANCE, CustomStage
 from penstock.spark.epoch_source import SEQUENCE
 from penstock.spark.failures import Dropped, Failure, collect_failures, leave_out
 from penstock.spark.faults import WorkerFault
-from penstock.topology.model import Custom, StreamRef
+from penstock.topology.model import Custom, FrozenOptions, StreamRef
 from penstock.topology.on_error import parse_on_error
 from penstock.topology.values import to_emits
 
@@ -97,6 +97,20 @@ def same_list(tup):
 def runs_out(tup):
     return tup.n, next(iter([] if tup.n % 10 == 3 else ["ok"]))
 
+def of_column(n, what="ok", *, context):
+    if n % 10 == 3:
+        raise KeyError(n)
+    return n, f"{what} {context.operator}"
+
+def of_column_runs_out(n):
+    return n, next(iter([] if n % 10 == 3 else ["ok"]))
+
+def of_column_third_time(n):
+    CALLS.append(n)
+    if n == 3 and CALLS.count(3) < 3:
+        raise TimeoutError("slow")
+    return [(n, "one"), (n, "two")]
+
 def third_time(tup):
     CALLS.append(tup.n)
     if tup.n == 3 and CALLS.count(3) < 3:
@@ -131,6 +145,8 @@ GOOD = [number for number in range(20) if number % 10 != 3]
     ("fails", "not today"),
     ("exits", "sys.exit(4)"),
     ("runs_out", "StopIteration"),
+    ("of_column", "KeyError: 3"),
+    ("of_column_runs_out", "StopIteration"),
     ("half_a_list", "ValueError: in the middle"),
     ("wrong_type", "emitted ('three', 'ok'), but column 'n' is bigint and 'three' is str"),
     ("wrong_shape", "emitted (3,), which does not fit: 1 values for 2 columns (n, what)"),
@@ -163,6 +179,20 @@ def test_a_function_may_give_none_one_or_many_for_each_tuple(run: Any) -> None:
     assert [(row["n"], row["what"]) for row in rows] == [
         (1, "one"), (2, "a"), (2, "b"), (3, "named"), (5, "one")]
     assert [anchor_of(row[SEQUENCE]).position for row in rows] == [1, 2, 2, 3, 5]
+
+
+def test_a_function_is_given_the_columns_that_its_parameters_are_named_after(run: Any) -> None:
+    rows, _ = run("of_column", "fail", count=3)
+    assert [(row["n"], row["what"]) for row in rows] == [(n, "ok own") for n in range(3)]
+    rows, _ = run("of_column", "fail", count=3, arguments=FrozenOptions({"what": "fine"}))
+    assert [row["what"] for row in rows] == ["fine own"] * 3
+
+
+def test_a_function_of_columns_is_called_again_once_it_is_settled_what_is_left_out(run: Any, tmp_path: Path) -> None:
+    leave_out(tmp_path, EPOCH, [])
+    rows, failures = run("of_column_third_time", "retry(5)", count=5)
+    assert failures == []
+    assert [(row["n"], row["what"]) for row in rows] == [(n, what) for n in range(5) for what in ("one", "two")]
 
 
 def test_a_failure_says_the_users_own_line(run: Any) -> None:

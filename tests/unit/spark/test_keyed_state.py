@@ -75,11 +75,11 @@ def batch(*rows: tuple[str, int]) -> pa.RecordBatch:
 
 
 def run(
-    states: MemoryStates, *batches: pa.RecordBatch, time_ms: int = 1000, last: bool = False
+    states: MemoryStates, *batches: pa.RecordBatch, time_ms: int = 1000, last: bool = False, code: Any = None
 ) -> list[dict[str, Any]]:
     context = Context("sums", 0, "t", lambda: PresentEpoch(1, time_ms, last))
     settings = KeyedSettings(OPERATOR, "", ("key", "number"), KeyColumns(("key",), ("string",)))
-    task = KeyedTask(settings, Sums(), context, states, None)
+    task = KeyedTask(settings, code or Sums(), context, states, None)
     given = [part for each in batches for part in task.give(each)]
     return [row for part in [*given, *task.finish()] for row in part.to_pylist()]
 
@@ -144,3 +144,13 @@ def test_what_timers_emit_comes_after_everything_else_of_the_epoch() -> None:
     rows = run(states, batch(("a", 98), ("b", 1)), last=True)
     assert [is_of_timer(row[SEQUENCE]) for row in rows] == [False, False, True]
     assert rows == sorted(rows, key=lambda row: row[SEQUENCE])
+
+
+def test_a_function_is_given_the_columns_that_its_parameters_are_named_after() -> None:
+    def added(number: int, key: str, context: Context) -> tuple[str, int]:
+        total = context.state.value("total", 0)
+        total.set(total.get() + number)
+        return key, total.get()
+
+    rows = run(MemoryStates(), batch(("a", 5), ("a", 2), ("b", 1)), code=added)
+    assert [(row["key"], row["total"]) for row in rows] == [("a", 5), ("a", 7), ("b", 1)]

@@ -56,7 +56,7 @@ def topology(folder: Path, name: str, acking: bool = True, **settings: Any) -> T
 
 
 def problems(folder: Path, name: str, acking: bool = True) -> list[str]:
-    return [str(problem) for problem in check_custom_code(topology(folder, name, acking))]
+    return [str(problem) for problem in check_custom_code(topology(folder, name, acking), {})]
 
 
 @pytest.mark.parametrize("name", ["Acks", "Inherits", "Plain", "function"])
@@ -90,7 +90,7 @@ def test_nobody_need_read_a_bolt_that_acks_by_itself(folder: Path, name: str, ac
 def test_a_bolt_with_a_key_or_input_ports_cannot_ack_by_itself(folder: Path, more: Any, said: str) -> None:
     made = topology(folder, "Acks")
     other = replace(made.operators[0], **more)
-    (problem,) = check_custom_code(replace(made, operators=(other,)))
+    (problem,) = check_custom_code(replace(made, operators=(other,)), {})
     assert said in str(problem)
     assert not acks_itself(other, made)
 

@@ -9,6 +9,9 @@ from penstock.topology.model import Custom, FrozenOptions, StreamRef, Topology
 from penstock.topology.schema import parse_schema
 from penstock.topology.window import Window, parse_span
 from penstock.validation.custom_code import check_custom_code
+from penstock.validation.schemas import stream_schemas
+
+COLUMNS = parse_schema("user string, amount int")
 
 CODE = '''
 import abc
@@ -27,6 +30,9 @@ def anything(*arguments, **options): return arguments
 def two_tuples(tup, other): return tup
 async def later(tup): return tup
 def yields(tup): yield tup
+def of_columns(user, amount): return user
+def of_one_column(amount, rate, context, user="me"): return amount
+def of_a_misspelt_column(user, amout): return user
 
 
 class Splitter(Bolt):
@@ -96,20 +102,21 @@ def test_a_function_of_a_window_is_called_with_the_window_and_its_tuples(
 ) -> None:
     window = Window("w", (StreamRef("in"),), span=parse_span("tumbling(9 tuples)"), code=f"usercode:{name}",
                     emits=(("", parse_schema("x int")),), arguments=FrozenOptions(arguments))
-    problems = check_custom_code(Topology("t", operators=(window,), folder=folder))
+    problems = check_custom_code(Topology("t", operators=(window,), folder=folder), {})
     assert [problem.message.removeprefix("operator 'w': ") for problem in problems] == said
 
 
 def messages(folder: Path, code: str, emits: bool = True, **arguments: Any) -> list[str]:
     schema = (("", parse_schema("x int")),) if emits else ()
     operator = Custom("o", (StreamRef("in"),), code=code, emits=schema, arguments=FrozenOptions(arguments))
-    problems = check_custom_code(Topology("t", operators=(operator,), folder=folder))
+    problems = check_custom_code(Topology("t", operators=(operator,), folder=folder), {StreamRef("in"): COLUMNS})
     return [problem.message.removeprefix("operator 'o': ") for problem in problems]
 
 
 @pytest.mark.parametrize(("name", "arguments"), [
     ("plain", {}), ("yields", {}), ("with_default", {}), ("with_default", {"limit": 1}),
     ("with_argument", {"limit": 1}), ("keyword_only", {"limit": 1}), ("anything", {"a": 1}),
+    ("of_columns", {}), ("of_one_column", {"rate": 2}), ("of_columns", {"amount": 1}),
     ("Splitter", {}), ("Splitter", {"separator": ","}), ("Plain", {"any": 1}), ("Duck", {}),
     ("Library.method", {}), ("Library.static", {}), ("Library.of_class", {})])
 def test_code_that_fits_has_no_problems(folder: Path, name: str, arguments: dict[str, Any]) -> None:
@@ -121,6 +128,8 @@ def test_code_that_fits_has_no_problems(folder: Path, name: str, arguments: dict
     ("with_argument", "'usercode:with_argument' needs 'limit'"),
     ("keyword_only", "'usercode:keyword_only' needs 'limit'"),
     ("two_tuples", "'usercode:two_tuples' needs 'other'"),
+    ("of_one_column", "'usercode:of_one_column' needs 'rate'"),
+    ("of_a_misspelt_column", "'usercode:of_a_misspelt_column' needs 'amout'"),
     ("later", "'usercode:later' is async"),
     ("NUMBER", "'usercode:NUMBER' is an int, not a function or a class"),
     ("Idle", "class 'Idle' has no process(self, tup)"),
@@ -150,6 +159,14 @@ def test_a_misspelt_argument_is_one_problem_with_a_suggestion(folder: Path) -> N
         "'usercode:with_argument' has no argument 'limt', which `with` gives: did you mean 'limit'?"]
 
 
+def test_a_parameter_that_is_nearly_a_column_is_one_problem_with_a_suggestion(folder: Path) -> None:
+    operator = Custom("o", (StreamRef("in"),), code="usercode:of_a_misspelt_column",
+                      emits=(("", parse_schema("x int")),))
+    topology = Topology("t", operators=(operator,), folder=folder)
+    (problem,) = check_custom_code(topology, {StreamRef("in"): COLUMNS})
+    assert problem.hint == "did you mean 'amount'?"
+
+
 def test_code_that_cannot_be_imported_is_a_problem(folder: Path) -> None:
     for code in ("nowhere:f", "usercode:plane", "broken:f", "usercode"):
         assert len(messages(folder, code)) == 1
@@ -173,4 +190,4 @@ def test_a_function_may_ask_for_the_context_that_penstock_gives(tmp_path: Path) 
         .custom("placed:where", emits="instance int")
         .sink("out", console=True)
     )
-    assert [str(problem) for problem in check_custom_code(topology)] == []
+    assert [str(problem) for problem in check_custom_code(topology, stream_schemas(topology))] == []
