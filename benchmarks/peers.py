@@ -40,6 +40,7 @@ import os
 import platform
 import signal
 import sys
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,24 +58,29 @@ MEGABYTES, QUICK_MEGABYTES = 1000, 100
 REPEAT = 3
 INTERRUPTED = 130
 SECTION = Section("peers", "Beside other systems")
+RECOVERY_SECTION = Section("peers recovery", "Killed and started again")
 
 
-def tables(turns: Turns) -> str:
-    ratios = [ratios_table(turns.results())] if turns.runs else []
-    recovered = [recovery_table(turns.recovered)] if turns.recovered else []
-    return "\n\n".join([*ratios, *recovered])
+def tables(turns: Turns) -> dict[Section, str]:
+    """What is known so far; each has a section of its own, for they are rarely measured together."""
+    shown = {}
+    if turns.runs:
+        every = [runs for by_name in turns.runs.values() for runs in by_name.values()]
+        shown[SECTION] = f"{ratios_table(turns.results())}\n\n{said_of(every)}{of_earlier_runs(turns, turns.runs)}"
+    if turns.recovered:
+        said = f"{said_of(turns.recovered.values())}{of_earlier_runs(turns, (RECOVERY,))}"
+        shown[RECOVERY_SECTION] = f"{recovery_table(turns.recovered)}\n\n{said}"
+    return shown
 
 
-def said_of(turns: Turns) -> str:
+def said_of(every: Iterable[Sequence[object]]) -> str:
     """Of how many runs the figures are medians; a job that was stopped on the way has fewer than the others."""
-    by_job = [by_name.values() for by_name in turns.runs.values()] + [turns.recovered.values()]
-    numbers = sorted({len(runs) for by_name in by_job for runs in by_name})
-    return f"Medians of {' or '.join(map(str, numbers))}."
+    return f"Medians of {' or '.join(map(str, sorted({len(runs) for runs in every})))}."
 
 
-def of_earlier_runs(turns: Turns) -> str:
+def of_earlier_runs(turns: Turns, jobs: Collection[str]) -> str:
     """Which jobs were not measured by this run: its date and its command are not theirs."""
-    old = [f"{job} ({origin})" for job, origin in turns.earlier.items()]
+    old = [f"{job} ({origin})" for job, origin in turns.earlier.items() if job in jobs]
     return f"\n\nOf earlier runs: {'; '.join(old)}." if old else ""
 
 
@@ -152,7 +158,7 @@ def main() -> None:
         print("\nstopped; this is what was measured so far", file=sys.stderr)
         code = INTERRUPTED
         write_down(turns, plan, options)
-    print(f"{tables(turns)}{of_earlier_runs(turns)}")
+    print("\n\n".join(tables(turns).values()))
     sys.exit(code)
 
 
@@ -160,15 +166,16 @@ def write_down(turns: Turns, plan: Plan, options: argparse.Namespace) -> None:
     """What is known so far, wherever it is wanted; a page stays as it is while there is nothing to say."""
     if options.json is not None:
         options.json.write_text(json.dumps(figures(turns, plan), indent=2) + "\n")
-    shown = tables(turns)
     pictures = []
     if options.svg is not None and turns.runs:
         options.svg.mkdir(parents=True, exist_ok=True)
         pictures.append(Picture(options.svg / "peers.svg", TITLE))
         pictures[0].file.write_text(ratios_picture(turns.results()), encoding="utf-8")
-    if options.markdown is not None and shown:
-        text = f"{shown}\n\n{said_of(turns)}{of_earlier_runs(turns)}\n"
-        write_section(options.markdown, SECTION, text, pictures)
+    if options.markdown is not None:
+        new = {SECTION: turns.runs.keys() - turns.earlier.keys(), RECOVERY_SECTION: {RECOVERY} - turns.earlier.keys()}
+        for section, text in tables(turns).items():
+            if new[section]:
+                write_section(options.markdown, section, f"{text}\n", pictures if section is SECTION else ())
 
 
 if __name__ == "__main__":

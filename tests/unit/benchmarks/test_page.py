@@ -16,7 +16,8 @@ from penstock.cli.bench_page import Section, with_section
 PAGE = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
 SECTIONS = [
     *(tool.SECTION for tool in (bench, bench_console, bench_failover, bench_paper, bench_scaling, bench_startup)),
-    peers.SECTION, state_growth.SECTION, *(Section(job, heading) for job, heading in against_spark.HEADINGS.items()),
+    peers.SECTION, peers.RECOVERY_SECTION, state_growth.SECTION,
+    *(Section(job, heading) for job, heading in against_spark.HEADINGS.items()),
 ]  # fmt: skip
 
 

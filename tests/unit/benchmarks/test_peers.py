@@ -9,6 +9,7 @@ from pathlib import Path
 import peers
 import pytest
 from side_by_side.contestants import PENSTOCK
+from side_by_side.recovery import Recovered
 from side_by_side.runs import Ran
 from side_by_side.turns import Turns
 
@@ -74,6 +75,25 @@ def test_a_job_of_an_earlier_run_keeps_its_date_and_its_command(
     assert "stateless, PyFlink 2.3.0" in (tmp_path / "peers.svg").read_text()
     run(monkeypatch, "--job", "stateless", "--beside", str(new), "--markdown", str(page))
     assert said in page.read_text(), "also the run after the next one knows it"
+
+
+def test_a_recovery_that_is_measured_later_leaves_the_ratios_and_their_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped_after(1, monkeypatch)
+    page = tmp_path / "page.md"
+    run(monkeypatch, "--job", "stateless", "--markdown", str(page), "--svg", str(tmp_path))
+    before = page.read_text()
+
+    def take(self: Turns) -> Iterator[None]:
+        self.recovered[PENSTOCK] = [Recovered(14.0, 1.0, 0, 0, 0)]
+        yield
+
+    monkeypatch.setattr(Turns, "take", take)
+    run(monkeypatch, "--job", "recovery", "--markdown", str(page))
+    after = page.read_text()
+    assert after.startswith(before.rstrip("\n"))
+    assert "| 14.0 | 1.0 | 0 | 0 | 0 |" in after.partition("## Killed and started again")[2]
 
 
 @pytest.mark.parametrize("text", [None, "no JSON", "[]", '{"runs": {}}'])
