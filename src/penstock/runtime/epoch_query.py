@@ -81,6 +81,7 @@ class EpochQuery:
             run=run,
             sources=self.topology.sources,
             max_tuples=self.topology.epoch_tuples,
+            most_tuples=self.topology.most_epoch_tuples,
             parallelism=cores_of(self.settings.master),
             interval_ms=round(self.topology.epoch.interval * 1000),
             alone=len(self.topology.sources) == 1 and not any(isinstance(step, Share) for step in self.plan.steps)

@@ -33,6 +33,7 @@ from penstock.epochs.orders import Orders
 from penstock.epochs.postponed import replays_in
 from penstock.epochs.record import EpochRecord
 from penstock.epochs.sequence import Anchor
+from penstock.epochs.size import next_limit
 from penstock.epochs.ticking import TickRules, Ticks
 from penstock.errors import CoordinationError, PenstockError
 from penstock.spark.failures import left_out
@@ -79,6 +80,8 @@ class ReadSettings:
     interval_ms: int = 0
     """How long after an epoch the next is cut, at the soonest. Epochs that are agreed already are not waited for: a
     replica that is behind catches up."""
+    most_tuples: int = 0
+    """How far `max_tuples` may grow while epochs are quick."""
     alone: bool = False
     """Whether Spark has one reader only: one source, and no fan-out, where it reads a source once a branch."""
     ticks: TickRules = TickRules()
@@ -188,6 +191,9 @@ class EpochReader(_SimpleStreamReaderWrapper):
         self._read_ahead: list[pa.RecordBatch] | None = None
         self._seen = 0, 0.0
         """The last epoch, and when this reader saw it first."""
+        self._cut = 0, 0.0
+        """The last epoch that this reader has cut, and when."""
+        self._limit = settings.max_tuples
         self._wanted = -_ORDERS_SECONDS, 0.0
         """When it last looked for another interval, and the interval."""
 
@@ -303,6 +309,7 @@ class EpochReader(_SimpleStreamReaderWrapper):
         agreed = self._log.get(epoch)
         if agreed is not None or self._signals.stop_wanted():
             return agreed
+        self._resize(start)
         now = self._time_after(start)
         if self._is_too_soon(start, now):
             return None
@@ -311,7 +318,7 @@ class EpochReader(_SimpleStreamReaderWrapper):
         postponed = self._log.all_postponed() if self._settings.retries else None
         ended = json.loads(start.get("ended", "[]")) if self._settings.windows_close else None
         cut = partial(
-            cut_next_epoch, epoch, json.loads(start["ends"]), self._connectors, self._settings.max_tuples, now, tick,
+            cut_next_epoch, epoch, json.loads(start["ends"]), self._connectors, self._limit, now, tick,
             postponed, ended,
         )  # fmt: skip
         proposal = cut()
@@ -324,8 +331,19 @@ class EpochReader(_SimpleStreamReaderWrapper):
             versions = self._tables.newest(json.loads(start.get("tables", "{}")), now / 1000)
             proposal = replace(proposal, tables=versions)
         record = self._log.propose(proposal)
-        self._seen = record.epoch, time.monotonic()
+        self._seen = self._cut = record.epoch, time.monotonic()
         return record
+
+    def _resize(self, start: Mapping[str, Any]) -> None:
+        """Let the next epoch have more tuples, or fewer, by how long the last one took, if this reader has cut it."""
+        epoch, since = self._cut
+        if epoch != start["epoch"]:
+            return
+        # When it is asked again, it has only waited for input.
+        self._cut = 0, 0.0
+        tuples, least = json.loads(start["tuples"]), self._settings.max_tuples
+        most = max(least, self._settings.most_tuples)
+        self._limit = next_limit(self._limit, least, most, max(tuples.values(), default=0), time.monotonic() - since)
 
     def _time_after(self, start: Mapping[str, Any]) -> int:
         """The time of an epoch that is cut now, in milliseconds: never before that of the last one.

@@ -18,4 +18,14 @@ def test_an_epoch_is_smaller_where_tuples_go_through_own_code() -> None:
 
 
 def test_what_is_set_holds() -> None:
-    assert Topology("t", epoch=EpochSettings(max_tuples=7)).epoch_tuples == 7
+    set_to_seven = Topology("t", epoch=EpochSettings(max_tuples=7))
+    assert (set_to_seven.epoch_tuples, set_to_seven.most_epoch_tuples) == (7, 7)
+
+
+def test_epochs_with_own_code_may_grow_unless_they_are_kept_in_memory_or_replayed() -> None:
+    people = Topology("t").source("s", rows=[], schema="a int")
+    assert people.custom("m:f", emits="a int").topology.most_epoch_tuples == 4 * OWN_CODE
+    assert people.custom("m:f", emits="a int", on_error="retry(2)").topology.most_epoch_tuples == OWN_CODE
+    acking = Topology("t", acking=True).source("s", rows=[], schema="a int").custom("m:f", emits="a int").topology
+    assert acking.most_epoch_tuples == OWN_CODE
+    assert people.filter("a > 1").topology.most_epoch_tuples == SPARK_ALONE
