@@ -48,8 +48,8 @@ CONTESTANTS = (
 
 STATELESS = Job("stateless", "W1, stateless: three stages, tuples of 256 bytes", 8_000_000, 2_000_000)
 WORD_COUNT = Job("word-count", "W2, word count: 26 words of 256 bytes, durable state", 8_000_000, 2_000_000)
-FUNCTION = Job("function", "W3, a Python function for each tuple", 4_000_000, 500_000)
-BATCH_FUNCTION = Job("batch-function", "W3, a Python function for each Arrow batch", 8_000_000, 2_000_000)
+FUNCTION = Job("function", "W3, a Python function for each tuple", 12_000_000, 500_000)
+BATCH_FUNCTION = Job("batch-function", "W3, a Python function for each Arrow batch", 24_000_000, 2_000_000)
 JSON = Job("json", "W4, JSON lines: parsed, filtered, counted per key", 0, 0)
 """Its tuples are those of its files."""
 JOBS = (STATELESS, WORD_COUNT, FUNCTION, BATCH_FUNCTION, JSON)

@@ -62,13 +62,19 @@ def _misfits(operator: Custom, topology: Topology, schemas: Schemas) -> Iterator
 def _function_misfits(function: Callable[..., Any], operator: Custom, schemas: Schemas) -> Iterator[tuple[str, str]]:
     """What keeps a function of a tuple, or of the columns that its parameters are named after, from being called."""
     read = input_schema(operator, schemas)
+    if read is None and not operator.input_ports:
+        # Any parameter may be a column.
+        signature = _signature(function)
+        names = () if signature is None else tuple(signature.parameters)
+        yield from _call_misfits(function, operator.code, operator.arguments, provided=(CONTEXT, *names))
+        return
     columns = () if read is None else read.names
-    names = column_parameters(function, columns, operator.arguments)
-    if names is None:
+    taken = column_parameters(function, columns, operator.arguments)
+    if taken is None:
         yield from _call_misfits(function, operator.code, operator.arguments)
         return
     yield from _async_misfits(function, operator.code)
-    yield from _argument_misfits(function, operator.code, operator.arguments, provided=(CONTEXT, *names), near=columns)
+    yield from _argument_misfits(function, operator.code, operator.arguments, provided=(CONTEXT, *taken), near=columns)
 
 
 def _window_misfits(operator: Custom, topology: Topology) -> Iterator[tuple[str, str]]:
@@ -135,7 +141,7 @@ def _constructor_misfits(owner: type) -> Iterator[tuple[str, str]]:
 
 def _call_misfits(
     function: Callable[..., Any], name: str, arguments: Iterable[str], bound: bool = False,
-    given: tuple[str, ...] = ("the tuple",)
+    given: tuple[str, ...] = ("the tuple",), provided: Collection[str] = (CONTEXT,)
 ) -> Iterator[tuple[str, str]]:
     """What keeps `function(tuple, **arguments)` from being called; `given` is what it gets besides `arguments`."""
     yield from _async_misfits(function, name)
@@ -151,7 +157,7 @@ def _call_misfits(
                "add one" if len(given) - len(positional) == 1 else "add both")
         return
     yield from _argument_misfits(function, name, arguments, skip=int(bound) + min(len(positional), len(given)),
-                                 provided=(CONTEXT,))
+                                 provided=provided)
 
 
 def _async_misfits(function: Callable[..., Any], name: str) -> Iterator[tuple[str, str]]:

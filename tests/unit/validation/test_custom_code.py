@@ -167,6 +167,17 @@ def test_a_parameter_that_is_nearly_a_column_is_one_problem_with_a_suggestion(fo
     assert problem.hint == "did you mean 'amount'?"
 
 
+def test_where_columns_are_not_known_any_parameter_may_be_one(folder: Path) -> None:
+    def messages_of(name: str, **arguments: Any) -> list[str]:
+        operator = Custom("o", (StreamRef("in"),), code=f"usercode:{name}", emits=(("", parse_schema("x int")),),
+                          arguments=FrozenOptions(arguments))
+        return [each.message for each in check_custom_code(Topology("t", operators=(operator,), folder=folder), {})]
+
+    assert messages_of("of_a_misspelt_column") == []
+    assert messages_of("no_argument") != []
+    assert messages_of("plain", limit=3) != []
+
+
 def test_code_that_cannot_be_imported_is_a_problem(folder: Path) -> None:
     for code in ("nowhere:f", "usercode:plane", "broken:f", "usercode"):
         assert len(messages(folder, code)) == 1
