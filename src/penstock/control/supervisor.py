@@ -323,7 +323,7 @@ class Supervisor:
         if told is not None and told.run == slot.run:
             slot.told = told
             if told.epoch > sight.epoch:
-                sight = replace(sight, epoch=told.epoch, took=told.took, moved=now)
+                sight = replace(sight, epoch=told.epoch, took=told.took, whole=told.whole, moved=now)
             thawed = sight.frozen and told.how != FROZEN
             sight = replace(sight, running=True, ended=told.how == ENDED, frozen=told.how == FROZEN,
                             caught_up=told.caught_up, cold=told.cold, moved=now if thawed else sight.moved)

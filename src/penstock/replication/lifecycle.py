@@ -59,9 +59,11 @@ class Sight:
     epoch: int = 0
     """The last epoch it has done; 0 since its start none."""
     took: float = 0.0
-    """Seconds that epoch took it; 0 when nobody knows."""
+    """Seconds that epoch took it, once Spark had handed it over; 0 when nobody knows."""
+    whole: float = 0.0
+    """The same all in all: from its cut, or the end of the one before it."""
     caught_up: bool = False
-    """Since its start it has once caught up with its siblings."""
+    """Since its start it has once caught up with its siblings, and it may be two epochs behind; see `may_be_late`."""
     cold: bool = False
     """It has done its first epochs, and would be late with the next if it had to go on alone."""
     started: float = 0.0
@@ -92,26 +94,35 @@ def phase_of(sight: Sight, head: Head) -> Phase:
         return Phase.FROZEN
     if not sight.epoch:
         return Phase.STARTING
-    if not is_abreast(head.epoch - sight.epoch, sight.took, sight.caught_up):
+    if not is_abreast(head.epoch - sight.epoch, sight.whole, sight.caught_up):
         return Phase.RECOVERING
     return Phase.STARTING if sight.cold else Phase.SAFE
 
 
-def is_abreast(behind: int, took: float, caught_up: bool) -> bool:
+def is_abreast(behind: int, whole: float, caught_up: bool) -> bool:
     """Whether one that is so many epochs behind, and takes so many seconds for one, could go on alone unnoticed.
 
     One epoch behind, it is in the middle of what the first has just done. One that has only come back is cold, takes
     long for an epoch, and two of them would be a gap that people see; one that has caught up before is not.
     """
-    return behind <= (2 if caught_up else 1) or 0 < behind * took <= _ALMOST_DONE_SECONDS
+    return behind <= (2 if caught_up else 1) or 0 < behind * whole <= _ALMOST_DONE_SECONDS
 
 
-def is_cold(took: float, interval: float, since_first: float) -> bool:
+def may_be_late(whole: float, interval: float) -> bool:
+    """Whether one that has caught up may be two epochs behind for a moment; both in seconds.
+
+    Left alone, it does those two and the next within the time that two are apart.
+    """
+    return 3 * whole <= 2 * interval
+
+
+def is_cold(whole: float, interval: float, since_first: float) -> bool:
     """Whether one that has just started still takes longer for an epoch than they are apart; all in seconds.
 
-    Java compiles what it runs in its first half minute: an epoch takes ten times as long as later.
+    Java compiles what it runs in its first half minute: an epoch takes ten times as long as later. `whole` is that of
+    the slowest of several: see `Warmth`.
     """
-    return took > max(interval, _ALMOST_DONE_SECONDS) and since_first < _WARM_SECONDS
+    return whole > max(interval, _ALMOST_DONE_SECONDS) and since_first < _WARM_SECONDS
 
 
 def decide(sight: Sight, head: Head, now: float) -> Action:

@@ -23,10 +23,11 @@ from penstock.plan.comparing import compared_steps
 from penstock.replication.catching_up import CatchingUp
 from penstock.replication.divergence import Divergence
 from penstock.replication.history import history_of
-from penstock.replication.lifecycle import is_abreast, is_cold
+from penstock.replication.lifecycle import is_abreast, may_be_late
 from penstock.replication.roster import ENDED, FAILED, FROZEN, RUNNING, STOPPED, Member, NameTaken, Roster, Told
 from penstock.replication.sibling import WORTH_COPYING, begin_as, begin_from_sibling, to_be_like
 from penstock.replication.version import version_of
+from penstock.replication.warmth import Warmth
 from penstock.runtime.progress import Snapshot
 from penstock.runtime.run import Outcome, Run, RunSettings
 from penstock.runtime.state_folder import StateFolder, is_alive
@@ -92,9 +93,7 @@ class Replica:
         self._told: Told | None = None
         self._over = False
         self._caught_up = False
-        self._cold = True
-        self._first_at: float | None = None
-        """When it was seen to have done its first epoch."""
+        self._warmth = Warmth(topology.epoch.interval)
         self._replaced = False
         self._joined = False
         self._left = threading.Event()
@@ -297,30 +296,30 @@ class Replica:
         if self._stopped_by is not None:
             self.run.stop()
         how = FROZEN if frozen else RUNNING
-        cold = self._is_cold(snapshot, now)
+        self._look_whether_warm(snapshot, now)
         told = Told(self._member.run, snapshot.epoch, self.run.first, how, progress=asdict(snapshot),
-                    caught_up=not cold and self._has_caught_up(snapshot), cold=cold)  # fmt: skip
+                    caught_up=self._may_be_late(snapshot), cold=self._warmth.is_cold)  # fmt: skip
         before = self._told
         if before is None or _what_counts(told) != _what_counts(before):
             with contextlib.suppress(CoordinationError):
                 self._roster.tell(self.name, told)
                 self._told = told
 
-    def _is_cold(self, snapshot: Snapshot, now: float) -> bool:
-        """Whether it would be late if it had to go on alone; asked until it would not be."""
-        if self._cold and snapshot.epoch:
-            self._first_at = self._first_at or now
-            took, interval = snapshot.last_epoch_ms / 1000, self.topology.epoch.interval
-            self._cold = is_cold(took, interval, now - self._first_at)
-        return self._cold
+    def _look_whether_warm(self, snapshot: Snapshot, now: float) -> None:
+        """Whether it is abreast of its siblings, and would not be late if it had to go on alone."""
+        if (self._caught_up and not self._warmth.is_cold) or not snapshot.epoch:
+            return
+        wholes, abreast = [each / 1000 for each in snapshot.wholes_ms], None
+        with contextlib.suppress(CoordinationError):
+            head = max((said.epoch for said in self._roster.told().values()), default=0)
+            abreast = is_abreast(head - snapshot.epoch, wholes[-1] if wholes else 0.0, False)
+        self._warmth.look(now, snapshot.epoch, abreast, wholes)
+        self._caught_up = self._caught_up or (bool(abreast) and not self._warmth.is_cold)
 
-    def _has_caught_up(self, snapshot: Snapshot) -> bool:
-        """Whether it has been abreast of its siblings since its query was started; asked until it has."""
-        if not self._caught_up and snapshot.epoch:
-            with contextlib.suppress(CoordinationError):
-                head = max((said.epoch for said in self._roster.told().values()), default=0)
-                self._caught_up = is_abreast(head - snapshot.epoch, snapshot.last_epoch_ms / 1000, False)
-        return self._caught_up
+    def _may_be_late(self, snapshot: Snapshot) -> bool:
+        """Whether two epochs behind is near enough: it has been abreast since its query was started, and is quick."""
+        whole = snapshot.wholes_ms[-1] / 1000 if snapshot.wholes_ms else 0.0
+        return self._caught_up and may_be_late(whole, self.topology.epoch.interval)
 
     def _compare(self) -> None:
         """Tell the siblings what the last epochs gave; where replicas that differ are to end, look whether any do.

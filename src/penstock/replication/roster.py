@@ -53,14 +53,20 @@ class Told:
     why: str = ""
     progress: Mapping[str, Any] = field(default_factory=dict)
     caught_up: bool = False
-    """Whether it has been abreast of its siblings since its start."""
+    """Whether it has been abreast of its siblings since its start, and is quick enough to be two epochs behind."""
     cold: bool = False
-    """Whether it still takes longer for an epoch than they are apart, since its start."""
+    """Whether since its start it has not yet taken less for its epochs than they are apart."""
 
     @property
     def took(self) -> float:
-        """Seconds its last epoch took it; 0 before it has said so."""
+        """Seconds its last epoch took it, once Spark had handed it over; 0 before it has said so."""
         return float(self.progress.get("last_epoch_ms", 0.0)) / 1000
+
+    @property
+    def whole(self) -> float:
+        """Seconds its last epoch took it all in all; 0 before it has said so."""
+        wholes = self.progress.get("wholes_ms") or (0.0,)
+        return float(wholes[-1]) / 1000
 
 
 class NameTaken(CoordinationError):

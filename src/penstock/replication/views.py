@@ -64,7 +64,7 @@ def _view(name: str, member: Member | None, told: Told | None, head: Head) -> Re
     parked = current is not None and current.how == PARKED
     seen = Sight(alive=member is not None, epoch=epoch, ended=ended, frozen=frozen, parked=parked)
     if current is not None:
-        seen = replace(seen, took=current.took, caught_up=current.caught_up, cold=current.cold)
+        seen = replace(seen, whole=current.whole, caught_up=current.caught_up, cold=current.cold)
     phase = phase_of(seen, head)
     why = current.why if current is not None and current.how in (FAILED, PARKED) else ""
     return ReplicaView(
@@ -82,6 +82,6 @@ def all_safe(names: Iterable[str], members: Mapping[str, Member], told: Mapping[
         if said is None or said.how == ENDED:
             return said is not None
         return (member is not None and said.run == member.run and said.epoch > after and not said.cold
-                and is_abreast(head - said.epoch, said.took, said.caught_up))
+                and is_abreast(head - said.epoch, said.whole, said.caught_up))
 
     return all(is_safe(name) for name in names)

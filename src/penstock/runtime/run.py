@@ -328,6 +328,7 @@ class Run:
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         rows, run_epoch = self._rows.delivered(spark, self._id)
+        self.progress.work.was_held()
         self._counts = OperatorCounts(self.plan, self.progress, self.settings.replica is not None)
         self._listening = self._resources.enter_context(contextlib.ExitStack())
         if self.settings.metrics and self._counts.needed:

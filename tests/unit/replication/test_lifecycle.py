@@ -14,6 +14,7 @@ from penstock.replication.lifecycle import (
     Sight,
     decide,
     is_cold,
+    may_be_late,
     phase_of,
     safety,
 )
@@ -95,7 +96,7 @@ def test_one_that_has_ended_is_done() -> None:
 
 
 @pytest.mark.parametrize(
-    ("behind", "took", "safe"),
+    ("behind", "whole", "safe"),
     [
         (0, 3.0, True), (1, 3.0, True),
         # Cold: two epochs of this length would be seen as a gap.
@@ -105,14 +106,21 @@ def test_one_that_has_ended_is_done() -> None:
         (2, 0.0, False), (340, 0.0, False),
     ],
 )
-def test_one_is_safe_when_what_it_has_left_to_do_takes_no_time(behind: int, took: float, safe: bool) -> None:
-    sight = replace(HEALTHY, epoch=HEAD.epoch - behind, took=took)
+def test_one_is_safe_when_what_it_has_left_to_do_takes_no_time(behind: int, whole: float, safe: bool) -> None:
+    sight = replace(HEALTHY, epoch=HEAD.epoch - behind, whole=whole)
     assert phase_of(sight, HEAD) is (Phase.SAFE if safe else Phase.RECOVERING)
 
 
 def test_one_that_has_caught_up_may_be_slower_for_a_moment() -> None:
-    assert phase_of(replace(HEALTHY, epoch=HEAD.epoch - 2, took=3.0, caught_up=True), HEAD) is Phase.SAFE
-    assert phase_of(replace(HEALTHY, epoch=HEAD.epoch - 3, took=3.0, caught_up=True), HEAD) is Phase.RECOVERING
+    assert phase_of(replace(HEALTHY, epoch=HEAD.epoch - 2, whole=3.0, caught_up=True), HEAD) is Phase.SAFE
+    assert phase_of(replace(HEALTHY, epoch=HEAD.epoch - 3, whole=3.0, caught_up=True), HEAD) is Phase.RECOVERING
+
+
+def test_one_that_takes_nearly_as_long_as_epochs_are_apart_may_not_be_late_twice() -> None:
+    # Three epochs of so long, in the time of two.
+    assert may_be_late(1.6, 2.5)
+    assert not may_be_late(1.8, 2.5)
+    assert not may_be_late(0.3, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +137,7 @@ def test_one_line_tells_how_safe_a_topology_is(phases: list[Phase], behind: int,
     assert safety(phases, behind) == said
 
 
-@pytest.mark.parametrize(("took", "interval", "since_first", "cold"), [
+@pytest.mark.parametrize(("whole", "interval", "since_first", "cold"), [
     (3.0, 2.5, 5.0, True),
     (2.0, 2.5, 5.0, False),
     (0.4, 0.0, 1.0, False),
@@ -137,8 +145,8 @@ def test_one_line_tells_how_safe_a_topology_is(phases: list[Phase], behind: int,
     (3.0, 0.0, 61.0, False),
 ])  # fmt: skip
 def test_one_that_would_be_late_alone_is_still_starting(
-    took: float, interval: float, since_first: float, cold: bool
+    whole: float, interval: float, since_first: float, cold: bool
 ) -> None:
-    assert is_cold(took, interval, since_first) is cold
+    assert is_cold(whole, interval, since_first) is cold
     assert phase_of(replace(HEALTHY, cold=cold), HEAD) is (Phase.STARTING if cold else Phase.SAFE)
     assert phase_of(replace(HEALTHY, epoch=40, cold=cold), HEAD) is Phase.RECOVERING

@@ -389,6 +389,30 @@ def test_one_that_has_nothing_to_do_any_more_tells_so_without_another_epoch(
         assert roster.told()["2"].progress["at_work"] == share
 
 
+def test_one_is_warm_when_all_of_the_time_of_four_epochs_abreast_is_short(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
+    own = topology(tmp_path)
+    one = Replica(replace(own, epoch=replace(own.epoch, interval=1.0)), "2", place, RunSettings())
+    monkeypatch.setattr(one, "run", SimpleNamespace(is_frozen=False, first=0, new_digests=lambda: iter(())))
+    one._roster = roster
+
+    def tells(epoch: int, head: int, *wholes: float) -> tuple[bool, bool, float]:
+        roster.tell("1", Told("a", head))
+        # What Spark does before is not in it: by this one, it has long been quick.
+        one._tell(replace(Progress().snapshot(), epoch=epoch, last_epoch_ms=100.0, wholes_ms=wholes))
+        told = roster.told()["2"]
+        return told.cold, told.caught_up, told.whole
+
+    assert tells(50, 80, 300.0, 300.0, 300.0, 300.0) == (True, False, 0.3)
+    assert tells(80, 81, 300.0, 300.0, 300.0, 300.0) == (True, False, 0.3)
+    assert tells(84, 84, 300.0, 1800.0, 300.0, 300.0) == (True, False, 0.3)
+    assert tells(86, 86, 300.0, 300.0, 300.0, 600.0) == (False, True, 0.6)
+    # Not two behind, while it could not make up for it.
+    assert tells(87, 88, 300.0, 300.0, 600.0, 700.0) == (False, False, 0.7)
+
+
 @pytest.mark.parametrize("damage", ["unreadable", "broken"])
 def test_one_goes_on_while_the_disk_of_a_sibling_fails(
     place: ReplicaPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
