@@ -29,7 +29,7 @@ from penstock.replication.divergence import Divergence
 from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide, phase_of
 from penstock.replication.placement import HEALING_SECONDS, choose_cell
 from penstock.replication.replica import ReplicaPlace, log_of
-from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Member, Roster, Told
+from penstock.replication.roster import CHANGING, ENDED, FAILED, FROZEN, PARKED, Member, Roster, Told
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView
 from penstock.topology.model import Topology
@@ -324,9 +324,10 @@ class Supervisor:
             slot.told = told
             if told.epoch > sight.epoch:
                 sight = replace(sight, epoch=told.epoch, took=told.took, whole=told.whole, moved=now)
-            thawed = sight.frozen and told.how != FROZEN
+            stood_still = (sight.frozen or sight.changing) and told.how not in (FROZEN, CHANGING)
             sight = replace(sight, running=True, ended=told.how == ENDED, frozen=told.how == FROZEN,
-                            caught_up=told.caught_up, cold=told.cold, moved=now if thawed else sight.moved)
+                            changing=told.how == CHANGING, caught_up=told.caught_up, cold=told.cold,
+                            moved=now if stood_still else sight.moved)  # fmt: skip
         if sight.alive and not alive and not sight.ended:
             sight = self._fallen(slot, sight)
         slot.sight = replace(sight, alive=alive)
@@ -352,7 +353,8 @@ class Supervisor:
         failures = sight.failures + (0 if self._is_away else 1)
         if failures >= _FAILURES_OF_A_SICK_CELL and not parked:
             self._sick[slot.cell] = self._clock()
-        return replace(sight, failures=failures, parked=parked, seen=False, registered=False, running=False, epoch=0)
+        return replace(sight, failures=failures, parked=parked, seen=False, registered=False, running=False,
+                       changing=False, epoch=0)  # fmt: skip
 
     def _how(self, code: int | None) -> str:
         if code is not None and code < 0:

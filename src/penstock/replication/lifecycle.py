@@ -56,6 +56,8 @@ class Sight:
     parked: bool = False
     frozen: bool = False
     """It was ordered to begin no further epoch."""
+    changing: bool = False
+    """It changes its state, and does no epoch meanwhile."""
     epoch: int = 0
     """The last epoch it has done; 0 since its start none."""
     took: float = 0.0
@@ -92,6 +94,8 @@ def phase_of(sight: Sight, head: Head) -> Phase:
         return Phase.DOWN
     if sight.frozen:
         return Phase.FROZEN
+    if sight.changing:
+        return Phase.RECOVERING
     if not sight.epoch:
         return Phase.STARTING
     if not is_abreast(head.epoch - sight.epoch, sight.whole, sight.caught_up):
@@ -133,7 +137,8 @@ def decide(sight: Sight, head: Head, now: float) -> Action:
         return Action.PARK if sight.failures >= MOST_FAILURES else Action.START
     if sight.seen and not sight.registered:
         return Action.KILL
-    if sight.frozen:
+    if sight.frozen or sight.changing:
+        # It does nothing, and nobody knows for how long; only without a sign of life it is gone.
         return Action.NOTHING
     if not sight.epoch:
         # Where no epoch was done since it started, there may be none to do.

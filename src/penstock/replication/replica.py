@@ -24,7 +24,18 @@ from penstock.replication.catching_up import CatchingUp
 from penstock.replication.divergence import Divergence
 from penstock.replication.history import history_of
 from penstock.replication.lifecycle import is_abreast, may_be_late
-from penstock.replication.roster import ENDED, FAILED, FROZEN, RUNNING, STOPPED, Member, NameTaken, Roster, Told
+from penstock.replication.roster import (
+    CHANGING,
+    ENDED,
+    FAILED,
+    FROZEN,
+    RUNNING,
+    STOPPED,
+    Member,
+    NameTaken,
+    Roster,
+    Told,
+)
 from penstock.replication.sibling import WORTH_COPYING, begin_as, begin_from_sibling, to_be_like
 from penstock.replication.version import version_of
 from penstock.replication.warmth import Warmth
@@ -100,6 +111,7 @@ class Replica:
         self._catching_up = CatchingUp(WORTH_COPYING)
         self._say: Callable[[str], None] = lambda _: None
         self.run = Run(topology, own)
+        self.run.before_change = self._tell_change
         self._compared = compared_steps(self.run.plan)
         self._stopped_by: Divergence | None = None
         """Why it has stopped itself, where that is wanted of replicas that differ."""
@@ -304,6 +316,13 @@ class Replica:
             with contextlib.suppress(CoordinationError):
                 self._roster.tell(self.name, told)
                 self._told = told
+
+    def _tell_change(self) -> None:
+        """Nothing is told until it goes on, and whoever watches it is not to take it for stuck."""
+        told = replace(self._told or Told(self._member.run, self.run.state.readable().epoch), how=CHANGING)
+        with contextlib.suppress(CoordinationError):
+            self._roster.tell(self.name, told)
+            self._told = told
 
     def _look_whether_warm(self, snapshot: Snapshot, now: float) -> None:
         """Whether it is abreast of its siblings, and would not be late if it had to go on alone."""

@@ -25,6 +25,8 @@ _CHANGING = "changing"
 _DIGESTS_KEPT = 100
 
 RUNNING, FROZEN, ENDED, STOPPED, FAILED = "running", "frozen", "ended", "stopped", "failed"
+CHANGING = "changing"
+"""It does no epoch, because it changes its state: it divides it anew, or takes a sibling's. That may take minutes."""
 PARKED = "parked"
 """Said by the supervisor in the name of a replica that it does not start any more."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from penstock.epochs.orders import EVERYTHING, Orders
 from penstock.replication.lifecycle import Head, Phase, Sight, is_abreast, phase_of, safety
-from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Member, Told
+from penstock.replication.roster import CHANGING, ENDED, FAILED, FROZEN, PARKED, Member, Told
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ def _view(name: str, member: Member | None, told: Told | None, head: Head) -> Re
     parked = current is not None and current.how == PARKED
     seen = Sight(alive=member is not None, epoch=epoch, ended=ended, frozen=frozen, parked=parked)
     if current is not None:
-        seen = replace(seen, whole=current.whole, caught_up=current.caught_up, cold=current.cold)
+        seen = replace(seen, whole=current.whole, caught_up=current.caught_up, cold=current.cold,
+                       changing=current.how == CHANGING)
     phase = phase_of(seen, head)
     why = current.why if current is not None and current.how in (FAILED, PARKED) else ""
     return ReplicaView(
@@ -81,7 +82,8 @@ def all_safe(names: Iterable[str], members: Mapping[str, Member], told: Mapping[
         member, said = members.get(name), told.get(name)
         if said is None or said.how == ENDED:
             return said is not None
-        return (member is not None and said.run == member.run and said.epoch > after and not said.cold
+        return (member is not None and said.run == member.run and said.epoch > after
+                and not said.cold and said.how != CHANGING
                 and is_abreast(head - said.epoch, said.whole, said.caught_up))
 
     return all(is_safe(name) for name in names)

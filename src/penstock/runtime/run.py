@@ -44,13 +44,7 @@ from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.swap import settle
 from penstock.runtime.tuple_failures import TupleFailures
 from penstock.spark.code_shipping import ship_code
-from penstock.spark.session import (
-    CHANGELOGS,
-    SessionSettings,
-    cores_of,
-    prepare_workers,
-    start_session,
-)
+from penstock.spark.session import CHANGELOGS, SessionSettings, cores_of, prepare_workers, start_session
 from penstock.spark.signals import Signals
 from penstock.spark.stored_state import forget_loaded_state
 from penstock.spark.warm_up import warm_up
@@ -78,6 +72,8 @@ class Run:
         self.resumed_from = 0
         self.on_commit: Callable[[EpochRecord], None] = lambda _: None
         """Called by the committing thread when an epoch is delivered."""
+        self.before_change: Callable[[], None] = lambda: None
+        """Called within `wait` when the query is about to be stopped, and to go on with other state after a while."""
         self._id = uuid.uuid4().hex
         self._signals = Signals(self.state.path, self._id)
         self._rescale = LiveRescale(topology, self.state, lambda said: self._say(said))
@@ -150,7 +146,6 @@ class Run:
             warm_up(spark)
         self._spark = spark
         before_query()
-        spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
         ship_code(spark, self.topology)
         say("planning")
         self.progress.begin()
@@ -327,6 +322,7 @@ class Run:
         )
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
+        spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
         rows, run_epoch = self._rows.delivered(spark, self._id)
         self.progress.work.was_held()
         self._counts = OperatorCounts(self.plan, self.progress, self.settings.replica is not None)
@@ -335,18 +331,9 @@ class Run:
             spark.streams.addListener(self._counts)
             self._listening.callback(spark.streams.removeListener, self._counts)
         self._committer = Committer(
-            self.topology.delivery,
-            self.state,
-            self._log,
-            self._sinks,
-            self._dead_letters,
-            self.progress,
-            run_epoch,
-            self._failures,
-            self.settings.replica,
-            self.on_commit,
-            self._gate,
-        )
+            self.topology.delivery, self.state, self._log, self._sinks, self._dead_letters, self.progress, run_epoch,
+            self._failures, self.settings.replica, self.on_commit, self._gate,
+        )  # fmt: skip
         writer = rows.writeStream.foreachBatch(self._committer)
         # How often to look; how often an epoch is cut is decided where it is cut, the same for all replicas.
         look = min(self.topology.epoch.interval / 4, _LOOK_SECONDS)
@@ -401,11 +388,11 @@ class Run:
         self._committer.retire()
         if self._committer.finished_batch is not None:
             return True
+        self.before_change()
         try:
             self._end_query()
             self._rescale.carry_out(self._spark)
             if not self._stopping:
-                self._spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
                 self._query = self._start_query(self._spark)
             self._rescale.answer(going_on=not self._stopping)
         except (Py4JError, ConnectionError) as error:
@@ -419,6 +406,7 @@ class Run:
         """
         if self._stopping:
             return
+        self.before_change()
         self._committer.retire()
         if self._committer.finished_batch is not None:
             return
@@ -426,7 +414,6 @@ class Run:
             self._end_query()
             forget_loaded_state(self._spark)
             put_in_place()
-            self._spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
             self._query = self._start_query(self._spark)
             if self._stopping:
                 # Said to the query before, perhaps.

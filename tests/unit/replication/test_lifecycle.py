@@ -37,6 +37,14 @@ def test_one_that_is_frozen_by_order_is_left_alone_however_far_behind() -> None:
     assert decide(replace(frozen, alive=False), HEAD, NOW) is Action.START
 
 
+def test_one_that_changes_its_state_is_left_alone_however_long_that_takes() -> None:
+    changing = replace(HEALTHY, changing=True, moved=0.0)
+    assert decide(changing, HEAD, NOW) is Action.NOTHING
+    # Nobody is to take it for one that could go on alone.
+    assert phase_of(changing, HEAD) is Phase.RECOVERING
+    assert decide(replace(changing, registered=False), HEAD, NOW) is Action.KILL
+
+
 def test_one_that_is_gone_is_started_at_once() -> None:
     gone = replace(HEALTHY, alive=False, registered=False)
     assert decide(gone, HEAD, NOW) is Action.START

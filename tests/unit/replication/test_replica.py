@@ -16,9 +16,10 @@ from penstock.epochs.log import EpochLog
 from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.replication.history import note_history
 from penstock.replication.replica import Replica, ReplicaPlace, opened_roster
-from penstock.replication.roster import FAILED, STOPPED, Member, Roster, Told
+from penstock.replication.roster import CHANGING, FAILED, RUNNING, STOPPED, Member, Roster, Told
 from penstock.replication.sibling import WORTH_COPYING
 from penstock.replication.version import version_of
+from penstock.replication.views import all_safe
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.run import Outcome, RunSettings
 from penstock.runtime.state_folder import Committed, StateFolder, UnusableState
@@ -387,6 +388,25 @@ def test_one_that_has_nothing_to_do_any_more_tells_so_without_another_epoch(
     for share in (0.85, 0.4, 0.0):
         one._tell(replace(seen, at_work=share))
         assert roster.told()["2"].progress["at_work"] == share
+
+
+def test_one_that_changes_its_state_says_so_before_until_it_goes_on(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
+    one = Replica(topology(tmp_path), "2", place, RunSettings())
+    one._roster = roster
+    seen = replace(Progress().snapshot(), epoch=7)
+    # Both a rescale and another checkpoint: the run tells so before it stops the query.
+    before_change = one.run.before_change
+    monkeypatch.setattr(one, "run", SimpleNamespace(is_frozen=False, first=0, new_digests=lambda: iter(())))
+    one._tell(seen)
+    before_change()
+    told = roster.told()["2"]
+    assert (told.how, told.epoch) == (CHANGING, 7)
+    assert not all_safe(["2"], {"2": one._member}, {"2": told}, 6)
+    one._tell(seen)
+    assert roster.told()["2"].how == RUNNING
 
 
 def test_one_is_warm_when_all_of_the_time_of_four_epochs_abreast_is_short(
