@@ -178,8 +178,8 @@ class Supervisor:
 
     def views(self) -> list[ReplicaView]:
         return [
-            ReplicaView(slot.name, slot.cell, phase_of(slot.sight, self._head), slot.sight.epoch,
-                        max(self._head.epoch - slot.sight.epoch, 0), slot.told.first if slot.told else 0, slot.why)
+            ReplicaView(slot.name, slot.cell, phase_of(slot.sight, self._head), slot.sight.reached,
+                        max(self._head.epoch - slot.sight.reached, 0), slot.told.first if slot.told else 0, slot.why)
             for slot in self._slots
         ]
 
@@ -326,7 +326,7 @@ class Supervisor:
                 sight = replace(sight, epoch=told.epoch, took=told.took, whole=told.whole, moved=now)
             stood_still = (sight.frozen or sight.changing) and told.how not in (FROZEN, CHANGING)
             sight = replace(sight, running=True, ended=told.how == ENDED, frozen=told.how == FROZEN,
-                            changing=told.how == CHANGING, caught_up=told.caught_up, cold=told.cold,
+                            idle=told.idle, changing=told.how == CHANGING, caught_up=told.caught_up, cold=told.cold,
                             moved=now if stood_still else sight.moved)  # fmt: skip
         if sight.alive and not alive and not sight.ended:
             sight = self._fallen(slot, sight)
@@ -354,7 +354,7 @@ class Supervisor:
         if failures >= _FAILURES_OF_A_SICK_CELL and not parked:
             self._sick[slot.cell] = self._clock()
         return replace(sight, failures=failures, parked=parked, seen=False, registered=False, running=False,
-                       changing=False, epoch=0)  # fmt: skip
+                       idle=None, changing=False, epoch=0)  # fmt: skip
 
     def _how(self, code: int | None) -> str:
         if code is not None and code < 0:

@@ -13,6 +13,8 @@ _WARM_SECONDS = 60.0
 """One that takes long for an epoch so long after its first is not cold: it is slow."""
 START_PATIENCE_SECONDS = 180.0
 """How long a start may take until the first epoch is done."""
+_IDLE_SECONDS, _IDLE_INTERVALS = 10.0, 3.0
+"""How long there must have been nothing to do: more than a pause between two epochs."""
 STALL_SECONDS = 10.0
 _STALL_PACES = 4.0
 """A replica is stuck when an epoch takes it so many times longer than the first one's longest."""
@@ -56,6 +58,8 @@ class Sight:
     parked: bool = False
     frozen: bool = False
     """It was ordered to begin no further epoch."""
+    idle: int | None = None
+    """The epoch after which it has had nothing to do for a while."""
     changing: bool = False
     """It changes its state, and does no epoch meanwhile."""
     epoch: int = 0
@@ -73,6 +77,11 @@ class Sight:
     """When it last did an epoch."""
     failures: int = 0
     """How often in a row it ended before it was safe."""
+
+    @property
+    def reached(self) -> int:
+        """The last epoch that it has, whoever did it; 0 when nobody knows."""
+        return self.epoch or self.idle or 0
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ def phase_of(sight: Sight, head: Head) -> Phase:
     if sight.changing:
         return Phase.RECOVERING
     if not sight.epoch:
-        return Phase.STARTING
+        return Phase.SAFE if waits_at_head(sight.idle, head.epoch) else Phase.STARTING
     if not is_abreast(head.epoch - sight.epoch, sight.whole, sight.caught_up):
         return Phase.RECOVERING
     return Phase.STARTING if sight.cold else Phase.SAFE
@@ -110,6 +119,16 @@ def is_abreast(behind: int, whole: float, caught_up: bool) -> bool:
     long for an epoch, and two of them would be a gap that people see; one that has caught up before is not.
     """
     return behind <= (2 if caught_up else 1) or 0 < behind * whole <= _ALMOST_DONE_SECONDS
+
+
+def waits_at_head(idle: int | None, head: int) -> bool:
+    """Whether one that has done no epoch since its start has caught up: there is none to do, perhaps for hours."""
+    return idle is not None and idle >= head - 1
+
+
+def idle_seconds(interval: float) -> float:
+    """How long one must have had nothing to do to be called idle, where epochs are so many seconds apart."""
+    return max(_IDLE_SECONDS, _IDLE_INTERVALS * interval)
 
 
 def may_be_late(whole: float, interval: float) -> bool:

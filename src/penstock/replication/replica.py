@@ -23,7 +23,7 @@ from penstock.plan.comparing import compared_steps
 from penstock.replication.catching_up import CatchingUp
 from penstock.replication.divergence import Divergence
 from penstock.replication.history import history_of
-from penstock.replication.lifecycle import is_abreast, may_be_late
+from penstock.replication.lifecycle import idle_seconds, is_abreast, may_be_late
 from penstock.replication.roster import (
     CHANGING,
     ENDED,
@@ -104,6 +104,8 @@ class Replica:
         self._told: Told | None = None
         self._over = False
         self._caught_up = False
+        self._idle: tuple[int, float] | None = None
+        """The epoch after which it has had nothing to do, and since when."""
         self._warmth = Warmth(topology.epoch.interval)
         self._replaced = False
         self._joined = False
@@ -310,7 +312,8 @@ class Replica:
         how = FROZEN if frozen else RUNNING
         self._look_whether_warm(snapshot, now)
         told = Told(self._member.run, snapshot.epoch, self.run.first, how, progress=asdict(snapshot),
-                    caught_up=self._may_be_late(snapshot), cold=self._warmth.is_cold)  # fmt: skip
+                    caught_up=self._may_be_late(snapshot), cold=self._warmth.is_cold,
+                    idle=self._idle_after(snapshot, now))  # fmt: skip
         before = self._told
         if before is None or _what_counts(told) != _what_counts(before):
             with contextlib.suppress(CoordinationError):
@@ -319,7 +322,8 @@ class Replica:
 
     def _tell_change(self) -> None:
         """Nothing is told until it goes on, and whoever watches it is not to take it for stuck."""
-        told = replace(self._told or Told(self._member.run, self.run.state.readable().epoch), how=CHANGING)
+        last = self._told or Told(self._member.run, self.run.state.readable().epoch)
+        told, self._idle = replace(last, how=CHANGING, idle=None), None
         with contextlib.suppress(CoordinationError):
             self._roster.tell(self.name, told)
             self._told = told
@@ -334,6 +338,17 @@ class Replica:
             abreast = is_abreast(head - snapshot.epoch, wholes[-1] if wholes else 0.0, False)
         self._warmth.look(now, snapshot.epoch, abreast, wholes)
         self._caught_up = self._caught_up or (bool(abreast) and not self._warmth.is_cold)
+
+    def _idle_after(self, snapshot: Snapshot, now: float) -> int | None:
+        """The epoch after which it has had nothing to do for a while; None while it has, or while it cannot tell."""
+        if snapshot.waiting is not None or not self.run.is_idle:
+            self._idle = None
+        elif self._idle is None or self._idle[0] != snapshot.epoch:
+            self._idle = snapshot.epoch, now
+        elif now - self._idle[1] >= idle_seconds(self.topology.epoch.interval):
+            # Since its start it may have done none: then it is at that of its checkpoint.
+            return snapshot.epoch or self.run.state.readable().epoch
+        return None
 
     def _may_be_late(self, snapshot: Snapshot) -> bool:
         """Whether two epochs behind is near enough: it has been abreast since its query was started, and is quick."""
@@ -373,7 +388,7 @@ class Replica:
 
 def _what_counts(told: Told) -> tuple[object, ...]:
     # Also a replica that has nothing to do tells so, and one that has been at an epoch for long.
-    return told.epoch, told.first, told.how, told.caught_up, told.cold, told.progress.get("at_work")
+    return told.epoch, told.first, told.how, told.caught_up, told.cold, told.idle, told.progress.get("at_work")
 
 
 @contextmanager

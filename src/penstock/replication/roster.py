@@ -58,6 +58,8 @@ class Told:
     """Whether it has been abreast of its siblings since its start, and is quick enough to be two epochs behind."""
     cold: bool = False
     """Whether since its start it has not yet taken less for its epochs than they are apart."""
+    idle: int | None = None
+    """The epoch after which it has had nothing to do for a while, whoever did that one; None while it has."""
 
     @property
     def took(self) -> float:

@@ -56,6 +56,8 @@ __all__ = ["Outcome", "Run", "RunSettings", "run_topology"]
 _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 0.05
 _FROZEN = "frozen; `penstock unfreeze` lets it go on"
+_NOTHING_TO_DO = ("Waiting for", "Getting offsets from")
+"""How Spark says so: it waits, or has just looked again."""
 _MOST_REWINDS = 3
 """How many epochs a run goes back when their state cannot be read, before it asks the user."""
 
@@ -227,6 +229,14 @@ class Run:
     def is_frozen(self) -> bool:
         """Whether it was ordered to begin no further epoch."""
         return self._gate.is_closed
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its query has found no epoch to do: none is agreed that it has not done, and none is due."""
+        with contextlib.suppress(Py4JError, ConnectionError):
+            status = self._query.status
+            return not status["isDataAvailable"] and status["message"].startswith(_NOTHING_TO_DO)
+        return False
 
     # -- before ---------------------------------------------------------------------------------
 

@@ -37,6 +37,16 @@ def test_one_that_is_frozen_by_order_is_left_alone_however_far_behind() -> None:
     assert decide(replace(frozen, alive=False), HEAD, NOW) is Action.START
 
 
+def test_one_that_has_found_nothing_to_do_since_its_start_has_caught_up() -> None:
+    idle = replace(HEALTHY, epoch=0, idle=100)
+    assert phase_of(idle, Head()) is Phase.SAFE
+    assert phase_of(idle, HEAD) is Phase.SAFE
+    # It said so before the others went on.
+    assert phase_of(idle, replace(HEAD, epoch=102)) is Phase.STARTING
+    assert phase_of(replace(idle, idle=None), HEAD) is Phase.STARTING
+    assert phase_of(replace(idle, idle=0), Head()) is Phase.SAFE
+
+
 def test_one_that_changes_its_state_is_left_alone_however_long_that_takes() -> None:
     changing = replace(HEALTHY, changing=True, moved=0.0)
     assert decide(changing, HEAD, NOW) is Action.NOTHING

@@ -251,6 +251,10 @@ def test_one_that_comes_back_when_all_have_begun_anew_ends(
     replica._coordinator.close()
 
 
+QUIET = SimpleNamespace(is_frozen=False, is_idle=False, first=0, new_digests=lambda: iter(()))
+"""A run of which only what was seen is asked."""
+
+
 class Away:
     """A replica whose coordinator is a file that is taken away for longer than its session lasts."""
 
@@ -315,6 +319,7 @@ class MadeUpRun:
         self.state = state
         self.first = 0
         self.is_frozen = False
+        self.is_idle = False
         self.epoch = 0
         self._digests = digests
         self._stopped = False
@@ -382,12 +387,39 @@ def test_one_that_has_nothing_to_do_any_more_tells_so_without_another_epoch(
     monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
     one = Replica(topology(tmp_path), "2", place, RunSettings())
     # Spark is not started, and nothing is compared.
-    monkeypatch.setattr(one, "run", SimpleNamespace(is_frozen=False, first=0, new_digests=lambda: iter(())))
+    monkeypatch.setattr(one, "run", QUIET)
     one._roster = roster
     seen = replace(Progress().snapshot(), epoch=7, at_work=0.85)
     for share in (0.85, 0.4, 0.0):
         one._tell(replace(seen, at_work=share))
         assert roster.told()["2"].progress["at_work"] == share
+
+
+def test_one_that_has_had_nothing_to_do_for_a_while_tells_after_which_epoch(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
+    now = [1000.0]
+    monkeypatch.setattr("penstock.replication.replica.time", SimpleNamespace(monotonic=lambda: now[0]))
+    place.state_of("2").path.mkdir(parents=True)
+    place.state_of("2").record(Committed(30))
+    one = Replica(topology(tmp_path), "2", place, RunSettings())
+    run = SimpleNamespace(is_frozen=False, first=0, new_digests=lambda: iter(()), state=one.run.state, is_idle=True)
+    monkeypatch.setattr(one, "run", run)
+    one._roster = roster
+    monkeypatch.setattr(one, "_catch_up_again", lambda *_: None)
+
+    def tells(seconds: float, epoch: int = 0, waiting: str | None = None, is_idle: bool = True) -> int | None:
+        now[0] += seconds
+        run.is_idle = is_idle
+        one._tell(replace(Progress().snapshot(), epoch=epoch, waiting=waiting))
+        return roster.told()["2"].idle
+
+    assert [tells(5.0), tells(5.0), tells(5.0)] == [None, None, 30]
+    assert tells(1.0, is_idle=False) is None
+    assert [tells(1.0, epoch=31), tells(9.0, epoch=31), tells(2.0, epoch=31)] == [None, None, 31]
+    # What it cannot know it does not say.
+    assert [tells(1.0, epoch=31, waiting="the coordinator is away"), tells(9.0, epoch=31)] == [None, None]
 
 
 def test_one_that_changes_its_state_says_so_before_until_it_goes_on(
@@ -399,7 +431,7 @@ def test_one_that_changes_its_state_says_so_before_until_it_goes_on(
     seen = replace(Progress().snapshot(), epoch=7)
     # Both a rescale and another checkpoint: the run tells so before it stops the query.
     before_change = one.run.before_change
-    monkeypatch.setattr(one, "run", SimpleNamespace(is_frozen=False, first=0, new_digests=lambda: iter(())))
+    monkeypatch.setattr(one, "run", QUIET)
     one._tell(seen)
     before_change()
     told = roster.told()["2"]
@@ -415,7 +447,7 @@ def test_one_is_warm_when_all_of_the_time_of_four_epochs_abreast_is_short(
     monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
     own = topology(tmp_path)
     one = Replica(replace(own, epoch=replace(own.epoch, interval=1.0)), "2", place, RunSettings())
-    monkeypatch.setattr(one, "run", SimpleNamespace(is_frozen=False, first=0, new_digests=lambda: iter(())))
+    monkeypatch.setattr(one, "run", QUIET)
     one._roster = roster
 
     def tells(epoch: int, head: int, *wholes: float) -> tuple[bool, bool, float]:
