@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.control.killing import kill_process
 from penstock.control.priority import raise_own_session
 from penstock.replication.roster import Member
 from penstock.runtime.state_folder import StateFolder, is_alive
@@ -101,7 +102,6 @@ class ReplicaProcess:
 
     def kill(self) -> None:
         """At once, with all its processes, also when it is frozen."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process, signal.SIGKILL)
+        kill_process(self.process)
         if self._own is not None:
             self._own.wait()
