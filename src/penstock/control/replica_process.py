@@ -95,6 +95,12 @@ class ReplicaProcess:
             return self._own.poll() is None
         return is_alive(self.process)
 
+    def has_started(self, process: int) -> bool:
+        """Whether that is this one, or came of it."""
+        with suppress(ProcessLookupError):
+            return self.process in (process, os.getsid(process))
+        return False
+
     def stop(self) -> None:
         """Let it finish its epoch."""
         with suppress(ProcessLookupError):

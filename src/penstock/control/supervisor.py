@@ -197,12 +197,18 @@ class Supervisor:
             cells = (*self.topology.cells[first:], *self.topology.cells[:first])
             taken = [slot.cell for slot in self._slots] if self._share is None else self._cells_of_others(name)
             return _Slot(name, choose_cell(cells, taken) or cells[0])
-        self._say(f"replica {name} is running already: process {member.process}")
-        now = self._clock()
-        sight = Sight(alive=True, seen=True, registered=True, started=now, moved=now)
-        process = ReplicaProcess.found(member)
+        slot = _Slot(name, member.cell)
+        self._adopt(slot, member)
+        return slot
+
+    def _adopt(self, slot: _Slot, member: Member) -> None:
+        """Whoever fills the place already is looked after as if it had been started here."""
+        self._say(f"replica {slot.name} is running already: process {member.process}")
+        now, process = self._clock(), ReplicaProcess.found(member)
+        slot.cell, slot.process, slot.run, slot.told, slot.tried = member.cell, process, member.run, None, None
+        slot.sight = Sight(alive=True, seen=True, registered=True, started=now, moved=now)
         # Who started it may have died before it was raised.
-        return _Slot(name, member.cell, process, sight, run=member.run, lowered=process.is_here and can_be_raised())
+        slot.lowered = process.is_here and can_be_raised()
 
     def _cells_of_others(self, name: str) -> list[str]:
         own = [slot.cell for slot in self._slots if slot.name != name]
@@ -227,6 +233,9 @@ class Supervisor:
         if self._may_sign_in_again(members, now):
             members = None
         for slot in self._slots:
+            member = None if members is None else members.get(slot.name)
+            if member is not None and self._is_stranger(slot, member):
+                self._take_in(slot, member)
             self._look_at(slot, None if members is None else slot.name in members and members[slot.name].run,
                           told.get(slot.name), now)
         elsewhere = (said.epoch for name, said in told.items() if name not in {slot.name for slot in self._slots})
@@ -235,6 +244,23 @@ class Supervisor:
             if self._head.epoch:
                 self._paces.append(now - self._head.moved)
             self._head = Head(furthest, now, max(self._paces, default=0.0))
+
+    def _is_stranger(self, slot: _Slot, member: Member) -> bool:
+        """Whether who is signed in is not the one that was started or found here: no other of its name can start."""
+        if slot.sight.ended or member.run in (slot.run, slot.past):
+            return False
+        found, own = ReplicaProcess.found(member), slot.process
+        if own is not None and own.is_here == found.is_here and (not found.is_here or own.has_started(member.process)):
+            return False
+        # The session of the dead ends by itself.
+        return found.is_alive() if found.is_here else True
+
+    def _take_in(self, slot: _Slot, member: Member) -> None:
+        """A supervisor that is gone has started it, and it had not signed in yet when this one looked who runs."""
+        if slot.process is not None and slot.process.is_here:
+            # It would be refused.
+            slot.process.kill()
+        self._adopt(slot, member)
 
     def _may_sign_in_again(self, members: Mapping[str, Member] | None, now: float) -> bool:
         """Whether all that were signed in were signed out a moment ago: it is hardly each one's own fault.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -22,7 +23,7 @@ from penstock.control.supervisor import Supervisor, _Slot
 from penstock.errors import CoordinationError
 from penstock.replication.lifecycle import Head, Phase, Sight
 from penstock.replication.replica import ReplicaPlace, opened_roster
-from penstock.replication.roster import Member, Roster
+from penstock.replication.roster import Member, Roster, Told
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView, views_of
 from penstock.runtime.state_folder import Committed, StateFolder, UnusableState
@@ -255,6 +256,38 @@ def test_a_replica_that_is_killed_is_replaced_once(watched: Watched) -> None:
     assert (watched.starts("1"), watched.starts("2")) == (2, 1)
     assert watched.times_safe == 1
     assert "replica 1 has ended: it was killed by signal 9" in watched.said
+
+
+def test_one_that_signs_in_late_is_found_and_watched_though_another_was_started_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its supervisor was killed before it had signed in."""
+    (tmp_path / "slow-1").touch()
+    first = Watched(tmp_path)
+    wait_until(lambda: (tmp_path / "starts-1").exists(), SECONDS)
+    # As if it was killed: they go on, and nobody looks after them any more.
+    monkeypatch.setattr(first._supervisor, "_stop_all", lambda: None)
+    first.end()
+    orphan, other = (slot.process for slot in first._supervisor._slots)
+    assert orphan is not None and other is not None
+    other.kill()
+    second = Watched(tmp_path)
+    try:
+        wait_until(lambda: second.starts("1") == 2, SECONDS)
+        member = Member("1", "any", socket.gethostname(), orphan.process, "the first")
+        roster = second._supervisor._roster
+        roster.join(member)
+        roster.tell("1", Told("the first", 10**9))
+        wait_until(lambda: second.views[0].phase is Phase.SAFE, SECONDS)
+        assert second.starts("1") == 2
+        assert f"replica 1 is running already: process {orphan.process}" in second.said
+        assert not any("parked" in line for line in second.said)
+        # From now on it is one of its own.
+        os.killpg(orphan.process, signal.SIGKILL)
+        roster.leave("1")
+        wait_until(lambda: second.starts("1") == 3, SECONDS)
+    finally:
+        second.end()
 
 
 def staged_by(replica: str, folder: Path) -> Path:
