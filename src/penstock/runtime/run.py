@@ -40,7 +40,7 @@ from penstock.runtime.rescale_request import forget_old_requests
 from penstock.runtime.run_settings import Outcome, RunSettings
 from penstock.runtime.snapshots import epoch_of_batch
 from penstock.runtime.state_files import can_go_back
-from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.state_folder import COMMAND_SECONDS, StateFolder
 from penstock.runtime.swap import settle
 from penstock.runtime.tuple_failures import TupleFailures
 from penstock.spark.code_shipping import ship_code
@@ -105,7 +105,9 @@ class Run:
         started.
         """
         with full_disk_in_plain_words(self.state.path):
-            self._lock = self._resources.enter_context(self.state.held())
+            # No other replica has its name, but a command may be at its state.
+            held = self.state.held(0.0 if self.settings.replica is None else COMMAND_SECONDS)
+            self._lock = self._resources.enter_context(held)
             if spark is None:
                 prepare_workers(self.settings.master)
             try:
@@ -327,9 +329,8 @@ class Run:
 
     @property
     def _rows(self) -> EpochQuery:
-        return EpochQuery(
-            self.topology, self.plan, self.settings, self.state, self._coordinator_address(), self._sinks, self._replays
-        )
+        address = self._coordinator_address()
+        return EpochQuery(self.topology, self.plan, self.settings, self.state, address, self._sinks, self._replays)
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
         spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))

@@ -7,8 +7,26 @@ from types import SimpleNamespace
 import pytest
 
 from penstock import Topology
-from penstock.errors import PenstockError
-from penstock.runtime.run import Run
+from penstock.errors import CoordinationError, PenstockError
+from penstock.runtime.run import Run, RunSettings
+from penstock.runtime.state_folder import COMMAND_SECONDS, StateFolder
+
+
+@pytest.mark.parametrize(("replica", "patience"), [(None, 0.0), ("2", COMMAND_SECONDS)])
+def test_a_replica_waits_for_a_command_that_is_at_its_state(
+    monkeypatch: pytest.MonkeyPatch, replica: str | None, patience: float
+) -> None:
+    made = Topology("alone").source("words", rows=[], schema="word string").sink("out", console=True)
+    asked: list[float] = []
+
+    def held(_: StateFolder, patience: float = 0.0) -> None:
+        asked.append(patience)
+        raise CoordinationError("running already")
+
+    monkeypatch.setattr(StateFolder, "held", held)
+    with pytest.raises(CoordinationError, match="running already"):
+        Run(made, RunSettings(replica=replica)).start()
+    assert asked == [patience]
 
 
 @pytest.mark.parametrize("change", ["a rescale", "another checkpoint"])
