@@ -379,10 +379,11 @@ class Replica:
         if progress is not None:
             last = replace(last, epoch=progress.epoch, first=self.run.first, progress=asdict(progress))
         with contextlib.suppress(CoordinationError):
+            # Neither is said for another, nor is another signed out.
             if not self._replaced and not self._is_of_another():
                 self._roster.tell(self.name, replace(last, how=how, why=why))
-            if self._joined:
-                self._roster.leave(self.name)
+                if self._joined:
+                    self._roster.leave(self.name)
         self._coordinator.close()
 
 

@@ -312,6 +312,22 @@ def test_one_that_ends_while_its_coordinator_is_away_asks_no_more(
     assert away.members() == []
 
 
+def test_one_that_ends_does_not_sign_out_who_has_taken_its_place(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = Replica(topology(tmp_path), "2", place, RunSettings())
+    monkeypatch.setattr(replica.run, "start", lambda *_, **__: None)
+    replica.start()
+    # Frozen for longer than its session lasts, and not yet told so.
+    roster.leave("2")
+    successor = Member("2", "any", "here", 42, "b")
+    roster.join(successor)
+    roster.tell("2", Told("b", 9))
+    replica._leave(STOPPED, "")
+    assert roster.members()["2"] == successor
+    assert roster.told()["2"] == Told("b", 9)
+
+
 class MadeUpRun:
     """A run that gives an epoch at each look, until it is stopped or its input ends."""
 
