@@ -100,6 +100,9 @@ class Supervisor:
         """The cells in which replicas have failed again and again, and when they last did."""
         self._head = Head()
         self._paces: deque[float] = deque(maxlen=_PACES_KEPT)
+        """How far the last epochs were apart."""
+        self._tooks: deque[float] = deque(maxlen=_PACES_KEPT)
+        """What each of them took the replica that was furthest."""
         self._precedence = Precedence()
         self._is_away = False
         """Whether the coordinator gave no answer at the last look."""
@@ -238,12 +241,21 @@ class Supervisor:
                 self._take_in(slot, member)
             self._look_at(slot, None if members is None else slot.name in members and members[slot.name].run,
                           told.get(slot.name), now)
-        elsewhere = (said.epoch for name, said in told.items() if name not in {slot.name for slot in self._slots})
-        furthest = max(*(slot.sight.epoch for slot in self._slots), *elsewhere, 0)
+        self._look_who_is_ahead(told, now)
+
+    def _look_who_is_ahead(self, told: Mapping[str, Told], now: float) -> None:
+        here = {slot.name for slot in self._slots}
+        seen = [(slot.sight.epoch, slot.sight.whole) for slot in self._slots]
+        seen += [(said.epoch, said.whole) for name, said in told.items() if name not in here]
+        furthest, took = max(seen, default=(0, 0.0))
         if furthest > self._head.epoch:
             if self._head.epoch:
                 self._paces.append(now - self._head.moved)
-            self._head = Head(furthest, now, max(self._paces, default=0.0))
+            self._tooks.append(took)
+            self._head = Head(furthest, now, max(self._tooks))
+        for slot in self._slots:
+            passed = slot.sight.passed or now
+            slot.sight = replace(slot.sight, passed=passed if self._head.epoch > slot.sight.epoch else None)
 
     def _is_stranger(self, slot: _Slot, member: Member) -> bool:
         """Whether who is signed in is not the one that was started or found here: no other of its name can start."""

@@ -16,7 +16,7 @@ START_PATIENCE_SECONDS = 180.0
 _IDLE_SECONDS, _IDLE_INTERVALS = 10.0, 3.0
 """How long there must have been nothing to do: more than a pause between two epochs."""
 STALL_SECONDS = 10.0
-_STALL_PACES = 4.0
+_STALL_TIMES = 4.0
 """A replica is stuck when an epoch takes it so many times longer than the first one's longest."""
 
 
@@ -75,6 +75,8 @@ class Sight:
     started: float = 0.0
     moved: float = 0.0
     """When it last did an epoch."""
+    passed: float | None = None
+    """Since when a sibling has done an epoch that it has not; None while none has."""
     failures: int = 0
     """How often in a row it ended before it was safe."""
 
@@ -90,8 +92,8 @@ class Head:
 
     epoch: int = 0
     moved: float = 0.0
-    pace: float = 0.0
-    """The longest that it lately took from one epoch to the next."""
+    took: float = 0.0
+    """The longest that an epoch lately took it. Not how far they were apart: there may have been none to do."""
 
 
 def phase_of(sight: Sight, head: Head) -> Phase:
@@ -168,8 +170,10 @@ def decide(sight: Sight, head: Head, now: float) -> Action:
 
 def _is_stuck(sight: Sight, head: Head, now: float) -> bool:
     """Whether its siblings have gone on without it for longer than slowness explains."""
-    behind = head.epoch > sight.epoch and head.moved > sight.moved
-    return behind and now - sight.moved > max(STALL_SECONDS, _STALL_PACES * head.pace)
+    if sight.passed is None or head.moved <= sight.moved:
+        return False
+    # Before the first was done with it, there may have been nothing to do for hours.
+    return now - max(sight.moved, sight.passed) > max(STALL_SECONDS, _STALL_TIMES * head.took)
 
 
 def safety(phases: list[Phase], behind: int) -> str:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -21,7 +22,7 @@ from penstock.control.precedence import BEHIND, Precedence
 from penstock.control.replica_process import ReplicaProcess
 from penstock.control.supervisor import Supervisor, _Slot
 from penstock.errors import CoordinationError
-from penstock.replication.lifecycle import Head, Phase, Sight
+from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide
 from penstock.replication.replica import ReplicaPlace, opened_roster
 from penstock.replication.roster import Member, Roster, Told
 from penstock.replication.version import version_of
@@ -171,11 +172,44 @@ def test_a_replica_that_follows_is_raised_when_the_one_ahead_gets_nowhere(
     supervisor._precedence = Precedence(lambda *one: not done.append(one), lambda *one: not done.append(one))
     sight = Sight(alive=True, epoch=5, took=0.2, caught_up=True)
     supervisor._slots = [_Slot(name, "any", ReplicaProcess(process), sight) for name, process in (("1", 11), ("2", 22))]
-    supervisor._head = Head(5, moved=10.0, pace=1.0)
+    supervisor._head = Head(5, moved=10.0, took=1.0)
     supervisor._paces.append(1.0)
     for _ in range(4):
         supervisor._put_in_order()
     assert done == [(22, BEHIND), (22,)]
+
+
+def test_one_is_stuck_after_some_seconds_also_when_there_was_nothing_to_do_for_hours_before(tmp_path: Path) -> None:
+    made = Topology("pair", replicas=2, cells=("any",)).source("words", rows=[], schema="word string")
+    topology = made.sink("out", file="out.jsonl").with_folder(tmp_path)
+    now = 1000.0
+    supervisor = Supervisor(topology, ReplicaPlace(StateFolder(tmp_path / "state")), ["true"], clock=lambda: now)
+    epochs = {"1": 0, "2": 0}
+    members = {name: Member(name, "any", socket.gethostname(), os.getpid(), name) for name in epochs}
+
+    def told() -> dict[str, Told]:
+        return {name: Told(name, epoch, progress={"wholes_ms": [400.0]}) for name, epoch in epochs.items()}
+
+    supervisor._roster = SimpleNamespace(  # type: ignore[assignment]
+        members=lambda: members, told=told, version=lambda: None)
+    process, sight = ReplicaProcess(os.getpid()), Sight(alive=True)
+    supervisor._slots = [_Slot(name, "any", process, sight, run=name) for name in epochs]
+
+    def decided(seconds: float, **done: int) -> list[Action]:
+        nonlocal now
+        now += seconds
+        epochs.update({name.removeprefix("_"): epoch for name, epoch in done.items()})
+        supervisor._look_around()
+        return [decide(slot.sight, supervisor._head, now) for slot in supervisor._slots]
+
+    left_alone = [Action.NOTHING, Action.NOTHING]
+    assert decided(1.0, _1=1, _2=1) == left_alone
+    # Hours later one of them is a moment slower.
+    assert decided(7200.0, _1=2) == left_alone
+    assert decided(1.0, _2=2) == left_alone
+    assert decided(1.0, _1=3) == left_alone
+    assert decided(9.0, _1=4) == left_alone
+    assert decided(2.0) == [Action.NOTHING, Action.KILL]
 
 
 def test_when_all_are_signed_out_at_once_they_may_sign_in_again(

@@ -21,7 +21,7 @@ from penstock.replication.lifecycle import (
 
 NOW = 1000.0
 HEALTHY = Sight(alive=True, seen=True, registered=True, epoch=100, started=900.0, moved=999.5)
-HEAD = Head(epoch=101, moved=999.9, pace=0.5)
+HEAD = Head(epoch=101, moved=999.9, took=0.5)
 
 
 def test_a_healthy_replica_is_left_alone() -> None:
@@ -91,16 +91,24 @@ def test_one_that_has_nothing_to_do_is_left_alone_until_others_have() -> None:
 
 
 def test_one_that_is_stuck_while_its_siblings_go_on_is_killed() -> None:
-    stuck = replace(HEALTHY, moved=NOW - STALL_SECONDS - 1)
+    stuck = replace(HEALTHY, moved=NOW - STALL_SECONDS - 2, passed=NOW - STALL_SECONDS - 1)
     assert decide(stuck, HEAD, NOW) is Action.KILL
     # When all stand still, nobody is stuck: there is no input, or no coordinator.
     assert decide(stuck, replace(HEAD, epoch=100, moved=stuck.moved), NOW) is Action.NOTHING
 
 
 def test_slow_epochs_are_not_stuck_ones() -> None:
-    slow = replace(HEALTHY, moved=NOW - 60)
-    assert decide(slow, replace(HEAD, pace=30.0), NOW) is Action.NOTHING
-    assert decide(slow, replace(HEAD, pace=14.0), NOW) is Action.KILL
+    slow = replace(HEALTHY, moved=NOW - 70, passed=NOW - 60)
+    assert decide(slow, replace(HEAD, took=30.0), NOW) is Action.NOTHING
+    assert decide(slow, replace(HEAD, took=14.0), NOW) is Action.KILL
+
+
+def test_one_is_not_stuck_because_there_was_nothing_to_do_for_long() -> None:
+    late = replace(HEALTHY, moved=NOW - 3600, passed=NOW - 1)
+    assert decide(late, HEAD, NOW) is Action.NOTHING
+    assert decide(late, HEAD, NOW + STALL_SECONDS) is Action.KILL
+    # It gains on them, if slowly.
+    assert decide(replace(late, moved=NOW), replace(HEAD, moved=NOW + 1), NOW + STALL_SECONDS) is Action.NOTHING
 
 
 def test_it_is_safe_only_when_it_has_caught_up() -> None:
