@@ -138,7 +138,7 @@ def may_be_late(whole: float, interval: float) -> bool:
 
     Left alone, it does those two and the next within the time that two are apart.
     """
-    return 3 * whole <= 2 * interval
+    return 3 * whole <= 2 * max(interval, _ALMOST_DONE_SECONDS)
 
 
 def is_cold(whole: float, interval: float, since_first: float) -> bool:
