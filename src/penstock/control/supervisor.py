@@ -254,7 +254,8 @@ class Supervisor:
             self._tooks.append(took)
             self._head = Head(furthest, now, max(self._tooks))
         for slot in self._slots:
-            passed = slot.sight.passed or now
+            # While the coordinator is away they cannot say how far they are.
+            passed = now if self._is_away else slot.sight.passed or now
             slot.sight = replace(slot.sight, passed=passed if self._head.epoch > slot.sight.epoch else None)
 
     def _is_stranger(self, slot: _Slot, member: Member) -> bool:

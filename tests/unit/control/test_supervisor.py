@@ -179,29 +179,45 @@ def test_a_replica_that_follows_is_raised_when_the_one_ahead_gets_nowhere(
     assert done == [(22, BEHIND), (22,)]
 
 
-def test_one_is_stuck_after_some_seconds_also_when_there_was_nothing_to_do_for_hours_before(tmp_path: Path) -> None:
-    made = Topology("pair", replicas=2, cells=("any",)).source("words", rows=[], schema="word string")
-    topology = made.sink("out", file="out.jsonl").with_folder(tmp_path)
-    now = 1000.0
-    supervisor = Supervisor(topology, ReplicaPlace(StateFolder(tmp_path / "state")), ["true"], clock=lambda: now)
-    epochs = {"1": 0, "2": 0}
-    members = {name: Member(name, "any", socket.gethostname(), os.getpid(), name) for name in epochs}
+class Clocked:
+    """A supervisor that looks when it is told to, at replicas that are told how far they are."""
 
-    def told() -> dict[str, Told]:
-        return {name: Told(name, epoch, progress={"wholes_ms": [400.0]}) for name, epoch in epochs.items()}
+    def __init__(self, folder: Path) -> None:
+        made = Topology("pair", replicas=2, cells=("any",)).source("words", rows=[], schema="word string")
+        topology = made.sink("out", file="out.jsonl").with_folder(folder)
+        self.is_away = False
+        self._now = 1000.0
+        self._epochs = {"1": 0, "2": 0}
+        place = ReplicaPlace(StateFolder(folder / "state"))
+        self._supervisor = Supervisor(topology, place, ["true"], clock=lambda: self._now)
+        self._supervisor._roster = SimpleNamespace(  # type: ignore[assignment]
+            members=self._members, told=self._told, version=lambda: None)
+        process, sight = ReplicaProcess(os.getpid()), Sight(alive=True)
+        self._supervisor._slots = [_Slot(name, "any", process, sight, run=name) for name in self._epochs]
 
-    supervisor._roster = SimpleNamespace(  # type: ignore[assignment]
-        members=lambda: members, told=told, version=lambda: None)
-    process, sight = ReplicaProcess(os.getpid()), Sight(alive=True)
-    supervisor._slots = [_Slot(name, "any", process, sight, run=name) for name in epochs]
+    def decided(self, seconds: float, **done: int) -> list[Action]:
+        """What to do with each, so many seconds later; `_1=7`: by then the first has done epoch 7."""
+        self._now += seconds
+        self._epochs.update({name.removeprefix("_"): epoch for name, epoch in done.items()})
+        self._supervisor._look_around()
+        return [decide(slot.sight, self._supervisor._head, self._now) for slot in self._supervisor._slots]
 
-    def decided(seconds: float, **done: int) -> list[Action]:
-        nonlocal now
-        now += seconds
-        epochs.update({name.removeprefix("_"): epoch for name, epoch in done.items()})
-        supervisor._look_around()
-        return [decide(slot.sight, supervisor._head, now) for slot in supervisor._slots]
+    def _members(self) -> dict[str, Member]:
+        if self.is_away:
+            raise CoordinationError("nobody answers")
+        return {name: Member(name, "any", socket.gethostname(), os.getpid(), name) for name in self._epochs}
 
+    def _told(self) -> dict[str, Told]:
+        return {name: Told(name, epoch, progress={"wholes_ms": [400.0]}) for name, epoch in self._epochs.items()}
+
+
+@pytest.fixture
+def clocked(tmp_path: Path) -> Clocked:
+    return Clocked(tmp_path)
+
+
+def test_one_is_stuck_after_some_seconds_also_when_there_was_nothing_to_do_for_hours_before(clocked: Clocked) -> None:
+    decided = clocked.decided
     left_alone = [Action.NOTHING, Action.NOTHING]
     assert decided(1.0, _1=1, _2=1) == left_alone
     # Hours later one of them is a moment slower.
@@ -210,6 +226,16 @@ def test_one_is_stuck_after_some_seconds_also_when_there_was_nothing_to_do_for_h
     assert decided(1.0, _1=3) == left_alone
     assert decided(9.0, _1=4) == left_alone
     assert decided(2.0) == [Action.NOTHING, Action.KILL]
+
+
+def test_one_is_not_stuck_that_cannot_say_how_far_it_is(clocked: Clocked) -> None:
+    left_alone = [Action.NOTHING, Action.NOTHING]
+    assert clocked.decided(1.0, _1=1, _2=1) == left_alone
+    assert clocked.decided(1.0, _1=2) == left_alone
+    clocked.is_away = True
+    assert clocked.decided(60.0, _2=2) == left_alone
+    clocked.is_away = False
+    assert clocked.decided(1.0, _1=3) == left_alone
 
 
 def test_when_all_are_signed_out_at_once_they_may_sign_in_again(
