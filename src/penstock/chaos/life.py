@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.control.killing import signal_session
 from penstock.epochs.moments import Victim, processes_of, victims
 
 DIE_WITH_PARENT = "import ctypes; ctypes.CDLL(None).prctl(1, 9); "
@@ -68,8 +69,7 @@ class Session:
         return not self.survivors()
 
     def _signal_all(self, number: signal.Signals) -> None:
-        for process in processes_of(self.session):
-            _signalled(process.pid, number)
+        signal_session(self.session, number)
 
 
 class Life(Session):

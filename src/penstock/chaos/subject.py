@@ -25,8 +25,9 @@ _UNHURRIED = "1000000000000"
 """A rate at which every tuple is due at once."""
 
 
-_STARTS_PER_RECOVERY = 4.5
-"""A replica is replaced, and catches up, while its siblings are at work: that takes longer than a start of its own."""
+_STARTS_PER_RECOVERY = 5.2
+"""A replica is replaced, catches up, and is abreast for four epochs, while its siblings are at work: that takes longer
+than a start of its own."""
 _LONGEST_START = 10.0
 """The very first start on a machine takes longer: it makes the archive of Spark's classes."""
 _EPOCHS_PER_RECOVERY = 20

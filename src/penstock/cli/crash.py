@@ -31,7 +31,7 @@ def crash(
     topology = load(file, sets, quiet=True)
     if topology.chaos != "allowed":
         fail(f"topology '{topology.name}' does not allow it: write `chaos: allowed` in its file", 2)
-    from penstock.control.running import kill_process
+    from penstock.control.killing import kill_process
     from penstock.replication.roster import Member
 
     running = running_topology(topology, state, coordinator)

@@ -359,13 +359,30 @@ class FileSink(SinkConnector):
         with nullcontext() if self.siblings else locked(self.path):
             if epoch <= self._record_to_continue().epoch:
                 return
-            if parts:
-                final = self.path / f"epoch-{epoch:08d}{EPOCH_EXTENSION[self.format]}"
-                self._publish(parts, final, epoch)
+            final = self.path / f"epoch-{epoch:08d}{EPOCH_EXTENSION[self.format]}"
             if self.siblings:
-                self._write_end(epoch)
-            else:
-                self._write_record(epoch)
+                self._publish_among_siblings(parts, final, epoch)
+                return
+            if parts:
+                self._publish(parts, final, epoch)
+            self._write_record(epoch)
+
+    def _publish_among_siblings(self, parts: list[Path], final: Path, epoch: int) -> None:
+        """Whoever reads the folder may have removed the file already when one wakes up that was frozen on its way here.
+
+        So a file gets its name only by way of one that is gone when the epoch is done: who comes late finds either the
+        epoch done, or nothing to give the name to.
+        """
+        agreed = self._agreed / f"{epoch:012d}"
+        if parts:
+            agreed.parent.mkdir(parents=True, exist_ok=True)
+            self._publish(parts, agreed, epoch)
+        if self._record_to_continue().epoch < epoch:
+            with suppress(FileExistsError, FileNotFoundError):
+                if parts:
+                    os.link(agreed, final)
+            self._write_end(epoch)
+        agreed.unlink(missing_ok=True)
 
     def _publish(self, parts: list[Path], final: Path, epoch: int) -> None:
         if len(parts) == 1 and not self._csv_header():

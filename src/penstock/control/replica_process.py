@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.control.killing import kill_process
 from penstock.control.priority import raise_own_session
 from penstock.replication.roster import Member
 from penstock.runtime.state_folder import StateFolder, is_alive
@@ -94,6 +95,12 @@ class ReplicaProcess:
             return self._own.poll() is None
         return is_alive(self.process)
 
+    def has_started(self, process: int) -> bool:
+        """Whether that is this one, or came of it."""
+        with suppress(ProcessLookupError):
+            return self.process in (process, os.getsid(process))
+        return False
+
     def stop(self) -> None:
         """Let it finish its epoch."""
         with suppress(ProcessLookupError):
@@ -101,7 +108,6 @@ class ReplicaProcess:
 
     def kill(self) -> None:
         """At once, with all its processes, also when it is frozen."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process, signal.SIGKILL)
+        kill_process(self.process)
         if self._own is not None:
             self._own.wait()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from penstock.control.killing import kill_process
 from penstock.coordination.opening import open_coordinator
 from penstock.errors import CoordinationError
 from penstock.replication.replica import ReplicaPlace
@@ -88,15 +89,6 @@ def kill(running: Running) -> None:
         kill_process(process)
     while any(is_alive(process) for process in running.processes()):
         time.sleep(_LOOK_SECONDS)
-
-
-def kill_process(process: int) -> None:
-    """`kill -9` of a run or a replica: with all its processes, where it leads a group of its own."""
-    with suppress(ProcessLookupError):
-        if os.getpgid(process) == process:
-            os.killpg(process, signal.SIGKILL)
-        else:
-            os.kill(process, signal.SIGKILL)
 
 
 def _not_here(running: Running) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 
-from penstock.control.running import kill_process
+from penstock.control.killing import kill_process
 from penstock.coordination.base import Coordinator
 from penstock.epochs.orders import FIRST, SCRIPT, Orders
 from penstock.errors import CoordinationError

@@ -29,7 +29,7 @@ from penstock.replication.divergence import Divergence
 from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide, phase_of
 from penstock.replication.placement import HEALING_SECONDS, choose_cell
 from penstock.replication.replica import ReplicaPlace, log_of
-from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Member, Roster, Told
+from penstock.replication.roster import CHANGING, ENDED, FAILED, FROZEN, PARKED, Member, Roster, Told
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView
 from penstock.topology.model import Topology
@@ -100,6 +100,9 @@ class Supervisor:
         """The cells in which replicas have failed again and again, and when they last did."""
         self._head = Head()
         self._paces: deque[float] = deque(maxlen=_PACES_KEPT)
+        """How far the last epochs were apart."""
+        self._tooks: deque[float] = deque(maxlen=_PACES_KEPT)
+        """What each of them took the replica that was furthest."""
         self._precedence = Precedence()
         self._is_away = False
         """Whether the coordinator gave no answer at the last look."""
@@ -178,8 +181,8 @@ class Supervisor:
 
     def views(self) -> list[ReplicaView]:
         return [
-            ReplicaView(slot.name, slot.cell, phase_of(slot.sight, self._head), slot.sight.epoch,
-                        max(self._head.epoch - slot.sight.epoch, 0), slot.told.first if slot.told else 0, slot.why)
+            ReplicaView(slot.name, slot.cell, phase_of(slot.sight, self._head), slot.sight.reached,
+                        max(self._head.epoch - slot.sight.reached, 0), slot.told.first if slot.told else 0, slot.why)
             for slot in self._slots
         ]
 
@@ -197,12 +200,18 @@ class Supervisor:
             cells = (*self.topology.cells[first:], *self.topology.cells[:first])
             taken = [slot.cell for slot in self._slots] if self._share is None else self._cells_of_others(name)
             return _Slot(name, choose_cell(cells, taken) or cells[0])
-        self._say(f"replica {name} is running already: process {member.process}")
-        now = self._clock()
-        sight = Sight(alive=True, seen=True, registered=True, started=now, moved=now)
-        process = ReplicaProcess.found(member)
+        slot = _Slot(name, member.cell)
+        self._adopt(slot, member)
+        return slot
+
+    def _adopt(self, slot: _Slot, member: Member) -> None:
+        """Whoever fills the place already is looked after as if it had been started here."""
+        self._say(f"replica {slot.name} is running already: process {member.process}")
+        now, process = self._clock(), ReplicaProcess.found(member)
+        slot.cell, slot.process, slot.run, slot.told, slot.tried = member.cell, process, member.run, None, None
+        slot.sight = Sight(alive=True, seen=True, registered=True, started=now, moved=now)
         # Who started it may have died before it was raised.
-        return _Slot(name, member.cell, process, sight, run=member.run, lowered=process.is_here and can_be_raised())
+        slot.lowered = process.is_here and can_be_raised()
 
     def _cells_of_others(self, name: str) -> list[str]:
         own = [slot.cell for slot in self._slots if slot.name != name]
@@ -227,14 +236,44 @@ class Supervisor:
         if self._may_sign_in_again(members, now):
             members = None
         for slot in self._slots:
+            member = None if members is None else members.get(slot.name)
+            if member is not None and self._is_stranger(slot, member):
+                self._take_in(slot, member)
             self._look_at(slot, None if members is None else slot.name in members and members[slot.name].run,
                           told.get(slot.name), now)
-        elsewhere = (said.epoch for name, said in told.items() if name not in {slot.name for slot in self._slots})
-        furthest = max(*(slot.sight.epoch for slot in self._slots), *elsewhere, 0)
+        self._look_who_is_ahead(told, now)
+
+    def _look_who_is_ahead(self, told: Mapping[str, Told], now: float) -> None:
+        here = {slot.name for slot in self._slots}
+        seen = [(slot.sight.epoch, slot.sight.whole) for slot in self._slots]
+        seen += [(said.epoch, said.whole) for name, said in told.items() if name not in here]
+        furthest, took = max(seen, default=(0, 0.0))
         if furthest > self._head.epoch:
             if self._head.epoch:
                 self._paces.append(now - self._head.moved)
-            self._head = Head(furthest, now, max(self._paces, default=0.0))
+            self._tooks.append(took)
+            self._head = Head(furthest, now, max(self._tooks))
+        for slot in self._slots:
+            # While the coordinator is away they cannot say how far they are.
+            passed = now if self._is_away else slot.sight.passed or now
+            slot.sight = replace(slot.sight, passed=passed if self._head.epoch > slot.sight.epoch else None)
+
+    def _is_stranger(self, slot: _Slot, member: Member) -> bool:
+        """Whether who is signed in is not the one that was started or found here: no other of its name can start."""
+        if slot.sight.ended or member.run in (slot.run, slot.past):
+            return False
+        found, own = ReplicaProcess.found(member), slot.process
+        if own is not None and own.is_here == found.is_here and (not found.is_here or own.has_started(member.process)):
+            return False
+        # The session of the dead ends by itself.
+        return found.is_alive() if found.is_here else True
+
+    def _take_in(self, slot: _Slot, member: Member) -> None:
+        """A supervisor that is gone has started it, and it had not signed in yet when this one looked who runs."""
+        if slot.process is not None and slot.process.is_here:
+            # It would be refused.
+            slot.process.kill()
+        self._adopt(slot, member)
 
     def _may_sign_in_again(self, members: Mapping[str, Member] | None, now: float) -> bool:
         """Whether all that were signed in were signed out a moment ago: it is hardly each one's own fault.
@@ -323,10 +362,11 @@ class Supervisor:
         if told is not None and told.run == slot.run:
             slot.told = told
             if told.epoch > sight.epoch:
-                sight = replace(sight, epoch=told.epoch, took=told.took, moved=now)
-            thawed = sight.frozen and told.how != FROZEN
+                sight = replace(sight, epoch=told.epoch, took=told.took, whole=told.whole, moved=now)
+            stood_still = (sight.frozen or sight.changing) and told.how not in (FROZEN, CHANGING)
             sight = replace(sight, running=True, ended=told.how == ENDED, frozen=told.how == FROZEN,
-                            caught_up=told.caught_up, cold=told.cold, moved=now if thawed else sight.moved)
+                            idle=told.idle, changing=told.how == CHANGING, caught_up=told.caught_up, cold=told.cold,
+                            moved=now if stood_still else sight.moved)  # fmt: skip
         if sight.alive and not alive and not sight.ended:
             sight = self._fallen(slot, sight)
         slot.sight = replace(sight, alive=alive)
@@ -352,7 +392,8 @@ class Supervisor:
         failures = sight.failures + (0 if self._is_away else 1)
         if failures >= _FAILURES_OF_A_SICK_CELL and not parked:
             self._sick[slot.cell] = self._clock()
-        return replace(sight, failures=failures, parked=parked, seen=False, registered=False, running=False, epoch=0)
+        return replace(sight, failures=failures, parked=parked, seen=False, registered=False, running=False,
+                       idle=None, changing=False, epoch=0)  # fmt: skip
 
     def _how(self, code: int | None) -> str:
         if code is not None and code < 0:

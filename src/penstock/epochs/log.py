@@ -125,8 +125,17 @@ class EpochLog:
         return self._coordinator.create_if_absent(_key(epoch, _DELIVERED), replica)
 
     def begins(self, epoch: int, who: str) -> bool:
-        """Whether it is this one who delivers an epoch that nobody may deliver twice: the first that asks."""
-        return self._coordinator.create_if_absent(_key(epoch, _BEGUN), who) == who
+        """Whether it is this one who delivers an epoch that nobody may deliver twice: the first that asks.
+
+        Nobody, where it was forgotten who has.
+        """
+        key = _key(epoch, _BEGUN)
+        is_first = self._coordinator.create_if_absent(key, who) == who
+        # Afterwards: whoever was frozen just before it asked could not have known.
+        if epoch <= self.forgotten():
+            self._coordinator.delete(key)
+            return False
+        return is_first
 
     def forget_deliveries(self) -> None:
         """Nobody says any more who has delivered what: each sink finds out for itself what it has."""

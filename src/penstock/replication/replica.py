@@ -23,10 +23,22 @@ from penstock.plan.comparing import compared_steps
 from penstock.replication.catching_up import CatchingUp
 from penstock.replication.divergence import Divergence
 from penstock.replication.history import history_of
-from penstock.replication.lifecycle import is_abreast, is_cold
-from penstock.replication.roster import ENDED, FAILED, FROZEN, RUNNING, STOPPED, Member, NameTaken, Roster, Told
+from penstock.replication.lifecycle import idle_seconds, is_abreast, may_be_late
+from penstock.replication.roster import (
+    CHANGING,
+    ENDED,
+    FAILED,
+    FROZEN,
+    RUNNING,
+    STOPPED,
+    Member,
+    NameTaken,
+    Roster,
+    Told,
+)
 from penstock.replication.sibling import WORTH_COPYING, begin_as, begin_from_sibling, to_be_like
 from penstock.replication.version import version_of
+from penstock.replication.warmth import Warmth
 from penstock.runtime.progress import Snapshot
 from penstock.runtime.run import Outcome, Run, RunSettings
 from penstock.runtime.state_folder import StateFolder, is_alive
@@ -92,15 +104,16 @@ class Replica:
         self._told: Told | None = None
         self._over = False
         self._caught_up = False
-        self._cold = True
-        self._first_at: float | None = None
-        """When it was seen to have done its first epoch."""
+        self._idle: tuple[int, float] | None = None
+        """The epoch after which it has had nothing to do, and since when."""
+        self._warmth = Warmth(topology.epoch.interval)
         self._replaced = False
         self._joined = False
         self._left = threading.Event()
         self._catching_up = CatchingUp(WORTH_COPYING)
         self._say: Callable[[str], None] = lambda _: None
         self.run = Run(topology, own)
+        self.run.before_change = self._tell_change
         self._compared = compared_steps(self.run.plan)
         self._stopped_by: Divergence | None = None
         """Why it has stopped itself, where that is wanted of replicas that differ."""
@@ -297,30 +310,50 @@ class Replica:
         if self._stopped_by is not None:
             self.run.stop()
         how = FROZEN if frozen else RUNNING
-        cold = self._is_cold(snapshot, now)
+        self._look_whether_warm(snapshot, now)
         told = Told(self._member.run, snapshot.epoch, self.run.first, how, progress=asdict(snapshot),
-                    caught_up=not cold and self._has_caught_up(snapshot), cold=cold)  # fmt: skip
+                    caught_up=self._may_be_late(snapshot), cold=self._warmth.is_cold,
+                    idle=self._idle_after(snapshot, now))  # fmt: skip
         before = self._told
         if before is None or _what_counts(told) != _what_counts(before):
             with contextlib.suppress(CoordinationError):
                 self._roster.tell(self.name, told)
                 self._told = told
 
-    def _is_cold(self, snapshot: Snapshot, now: float) -> bool:
-        """Whether it would be late if it had to go on alone; asked until it would not be."""
-        if self._cold and snapshot.epoch:
-            self._first_at = self._first_at or now
-            took, interval = snapshot.last_epoch_ms / 1000, self.topology.epoch.interval
-            self._cold = is_cold(took, interval, now - self._first_at)
-        return self._cold
+    def _tell_change(self) -> None:
+        """Nothing is told until it goes on, and whoever watches it is not to take it for stuck."""
+        last = self._told or Told(self._member.run, self.run.state.readable().epoch)
+        told, self._idle = replace(last, how=CHANGING, idle=None), None
+        with contextlib.suppress(CoordinationError):
+            self._roster.tell(self.name, told)
+            self._told = told
 
-    def _has_caught_up(self, snapshot: Snapshot) -> bool:
-        """Whether it has been abreast of its siblings since its query was started; asked until it has."""
-        if not self._caught_up and snapshot.epoch:
-            with contextlib.suppress(CoordinationError):
-                head = max((said.epoch for said in self._roster.told().values()), default=0)
-                self._caught_up = is_abreast(head - snapshot.epoch, snapshot.last_epoch_ms / 1000, False)
-        return self._caught_up
+    def _look_whether_warm(self, snapshot: Snapshot, now: float) -> None:
+        """Whether it is abreast of its siblings, and would not be late if it had to go on alone."""
+        if (self._caught_up and not self._warmth.is_cold) or not snapshot.epoch:
+            return
+        wholes, abreast = [each / 1000 for each in snapshot.wholes_ms], None
+        with contextlib.suppress(CoordinationError):
+            head = max((said.epoch for said in self._roster.told().values()), default=0)
+            abreast = is_abreast(head - snapshot.epoch, wholes[-1] if wholes else 0.0, False)
+        self._warmth.look(now, snapshot.epoch, abreast, wholes)
+        self._caught_up = self._caught_up or (bool(abreast) and not self._warmth.is_cold)
+
+    def _idle_after(self, snapshot: Snapshot, now: float) -> int | None:
+        """The epoch after which it has had nothing to do for a while; None while it has, or while it cannot tell."""
+        if snapshot.waiting is not None or not self.run.is_idle:
+            self._idle = None
+        elif self._idle is None or self._idle[0] != snapshot.epoch:
+            self._idle = snapshot.epoch, now
+        elif now - self._idle[1] >= idle_seconds(self.topology.epoch.interval):
+            # Since its start it may have done none: then it is at that of its checkpoint.
+            return snapshot.epoch or self.run.state.readable().epoch
+        return None
+
+    def _may_be_late(self, snapshot: Snapshot) -> bool:
+        """Whether two epochs behind is near enough: it has been abreast since its query was started, and is quick."""
+        whole = snapshot.wholes_ms[-1] / 1000 if snapshot.wholes_ms else 0.0
+        return self._caught_up and may_be_late(whole, self.topology.epoch.interval)
 
     def _compare(self) -> None:
         """Tell the siblings what the last epochs gave; where replicas that differ are to end, look whether any do.
@@ -346,16 +379,17 @@ class Replica:
         if progress is not None:
             last = replace(last, epoch=progress.epoch, first=self.run.first, progress=asdict(progress))
         with contextlib.suppress(CoordinationError):
+            # Neither is said for another, nor is another signed out.
             if not self._replaced and not self._is_of_another():
                 self._roster.tell(self.name, replace(last, how=how, why=why))
-            if self._joined:
-                self._roster.leave(self.name)
+                if self._joined:
+                    self._roster.leave(self.name)
         self._coordinator.close()
 
 
 def _what_counts(told: Told) -> tuple[object, ...]:
     # Also a replica that has nothing to do tells so, and one that has been at an epoch for long.
-    return told.epoch, told.first, told.how, told.caught_up, told.cold, told.progress.get("at_work")
+    return told.epoch, told.first, told.how, told.caught_up, told.cold, told.idle, told.progress.get("at_work")
 
 
 @contextmanager

@@ -25,6 +25,8 @@ _CHANGING = "changing"
 _DIGESTS_KEPT = 100
 
 RUNNING, FROZEN, ENDED, STOPPED, FAILED = "running", "frozen", "ended", "stopped", "failed"
+CHANGING = "changing"
+"""It does no epoch, because it changes its state: it divides it anew, or takes a sibling's. That may take minutes."""
 PARKED = "parked"
 """Said by the supervisor in the name of a replica that it does not start any more."""
 
@@ -53,14 +55,22 @@ class Told:
     why: str = ""
     progress: Mapping[str, Any] = field(default_factory=dict)
     caught_up: bool = False
-    """Whether it has been abreast of its siblings since its start."""
+    """Whether it has been abreast of its siblings since its start, and is quick enough to be two epochs behind."""
     cold: bool = False
-    """Whether it still takes longer for an epoch than they are apart, since its start."""
+    """Whether since its start it has not yet taken less for its epochs than they are apart."""
+    idle: int | None = None
+    """The epoch after which it has had nothing to do for a while, whoever did that one; None while it has."""
 
     @property
     def took(self) -> float:
-        """Seconds its last epoch took it; 0 before it has said so."""
+        """Seconds its last epoch took it, once Spark had handed it over; 0 before it has said so."""
         return float(self.progress.get("last_epoch_ms", 0.0)) / 1000
+
+    @property
+    def whole(self) -> float:
+        """Seconds its last epoch took it all in all; 0 before it has said so."""
+        wholes = self.progress.get("wholes_ms") or (0.0,)
+        return float(wholes[-1]) / 1000
 
 
 class NameTaken(CoordinationError):

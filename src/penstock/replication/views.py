@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from penstock.epochs.orders import EVERYTHING, Orders
-from penstock.replication.lifecycle import Head, Phase, Sight, is_abreast, phase_of, safety
-from penstock.replication.roster import ENDED, FAILED, FROZEN, PARKED, Member, Told
+from penstock.replication.lifecycle import Head, Phase, Sight, is_abreast, phase_of, safety, waits_at_head
+from penstock.replication.roster import CHANGING, ENDED, FAILED, FROZEN, PARKED, Member, Told
 
 
 @dataclass(frozen=True)
@@ -64,24 +64,32 @@ def _view(name: str, member: Member | None, told: Told | None, head: Head) -> Re
     parked = current is not None and current.how == PARKED
     seen = Sight(alive=member is not None, epoch=epoch, ended=ended, frozen=frozen, parked=parked)
     if current is not None:
-        seen = replace(seen, took=current.took, caught_up=current.caught_up, cold=current.cold)
+        seen = replace(seen, whole=current.whole, caught_up=current.caught_up, cold=current.cold,
+                       changing=current.how == CHANGING, idle=current.idle)
     phase = phase_of(seen, head)
     why = current.why if current is not None and current.how in (FAILED, PARKED) else ""
     return ReplicaView(
-        name, member.cell if member else "–", phase, epoch, head.epoch - epoch if epoch else 0,
+        name, member.cell if member else "–", phase, seen.reached, head.epoch - epoch if epoch else 0,
         current.first if current else 0, why, member.process if member else None, member.host if member else "",
     )
 
 
 def all_safe(names: Iterable[str], members: Mapping[str, Member], told: Mapping[str, Told], after: int = 0) -> bool:
-    """Whether all of these replicas are there, have done an epoch after that one, and have caught up; or have ended."""
+    """Whether all of these replicas are there, have done an epoch after that one, and have caught up; or have ended.
+
+    Where there is nothing to do, none after that one is waited for.
+    """
     head = max((each.epoch for each in told.values()), default=0)
 
     def is_safe(name: str) -> bool:
         member, said = members.get(name), told.get(name)
         if said is None or said.how == ENDED:
             return said is not None
-        return (member is not None and said.run == member.run and said.epoch > after and not said.cold
-                and is_abreast(head - said.epoch, said.took, said.caught_up))
+        if member is None or said.run != member.run or said.how == CHANGING:
+            return False
+        if not said.epoch:
+            return waits_at_head(said.idle, max(head, after + 1))
+        done = said.epoch > after or (said.idle is not None and said.idle >= after)
+        return done and not said.cold and is_abreast(head - said.epoch, said.whole, said.caught_up)
 
     return all(is_safe(name) for name in names)

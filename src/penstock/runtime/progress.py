@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.runtime.work_share import WorkShare
+
+_WHOLES_KEPT = 4
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,9 @@ class Snapshot:
     """Tuples that came too late for all of their windows, or for their join."""
     ports: dict[str, dict[str, int]] = field(default_factory=dict)
     """By operator, the tuples of each of its ports, where there are several. `tuples` has their sum."""
+    wholes_ms: tuple[float, ...] = ()
+    """What each of the last epochs took all in all, the newest last: from its cut, or the end of the one before it,
+    while `last_epoch_ms` leaves out what Spark does before it hands an epoch over."""
 
 
 @dataclass
@@ -52,6 +58,7 @@ class Progress:
     _epoch: int = 0
     _backlog: int = 0
     _last_epoch_ms: float = 0.0
+    _wholes_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WHOLES_KEPT))
     work: WorkShare = field(default_factory=WorkShare)
     _lost: int = 0
     _waiting: str | None = None
@@ -80,6 +87,7 @@ class Progress:
     ) -> None:
         with self._lock:
             self._epoch, self._backlog, self._last_epoch_ms = epoch, backlog, took_ms
+            self._wholes_ms.append(max(took_ms, round(self.work.so_far() * 1000, 1)))
             _add(self._delivered, delivered)
             _add(self._malformed, malformed)
 
@@ -119,6 +127,7 @@ class Progress:
                 self._retried,
                 self._late,
                 {operator: dict(counts) for operator, counts in self._ports.items()},
+                tuple(self._wholes_ms),
             )
 
 

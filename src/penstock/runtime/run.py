@@ -40,17 +40,11 @@ from penstock.runtime.rescale_request import forget_old_requests
 from penstock.runtime.run_settings import Outcome, RunSettings
 from penstock.runtime.snapshots import epoch_of_batch
 from penstock.runtime.state_files import can_go_back
-from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.state_folder import COMMAND_SECONDS, StateFolder
 from penstock.runtime.swap import settle
 from penstock.runtime.tuple_failures import TupleFailures
 from penstock.spark.code_shipping import ship_code
-from penstock.spark.session import (
-    CHANGELOGS,
-    SessionSettings,
-    cores_of,
-    prepare_workers,
-    start_session,
-)
+from penstock.spark.session import CHANGELOGS, SessionSettings, cores_of, prepare_workers, start_session
 from penstock.spark.signals import Signals
 from penstock.spark.stored_state import forget_loaded_state
 from penstock.spark.warm_up import warm_up
@@ -62,6 +56,8 @@ __all__ = ["Outcome", "Run", "RunSettings", "run_topology"]
 _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 0.05
 _FROZEN = "frozen; `penstock unfreeze` lets it go on"
+_NOTHING_TO_DO = ("Waiting for", "Getting offsets from")
+"""How Spark says so: it waits, or has just looked again."""
 _MOST_REWINDS = 3
 """How many epochs a run goes back when their state cannot be read, before it asks the user."""
 
@@ -78,6 +74,8 @@ class Run:
         self.resumed_from = 0
         self.on_commit: Callable[[EpochRecord], None] = lambda _: None
         """Called by the committing thread when an epoch is delivered."""
+        self.before_change: Callable[[], None] = lambda: None
+        """Called within `wait` when the query is about to be stopped, and to go on with other state after a while."""
         self._id = uuid.uuid4().hex
         self._signals = Signals(self.state.path, self._id)
         self._rescale = LiveRescale(topology, self.state, lambda said: self._say(said))
@@ -107,7 +105,9 @@ class Run:
         started.
         """
         with full_disk_in_plain_words(self.state.path):
-            self._lock = self._resources.enter_context(self.state.held())
+            # No other replica has its name, but a command may be at its state.
+            held = self.state.held(0.0 if self.settings.replica is None else COMMAND_SECONDS)
+            self._lock = self._resources.enter_context(held)
             if spark is None:
                 prepare_workers(self.settings.master)
             try:
@@ -150,7 +150,6 @@ class Run:
             warm_up(spark)
         self._spark = spark
         before_query()
-        spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
         ship_code(spark, self.topology)
         say("planning")
         self.progress.begin()
@@ -232,6 +231,14 @@ class Run:
     def is_frozen(self) -> bool:
         """Whether it was ordered to begin no further epoch."""
         return self._gate.is_closed
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its query has found no epoch to do: none is agreed that it has not done, and none is due."""
+        with contextlib.suppress(Py4JError, ConnectionError):
+            status = self._query.status
+            return not status["isDataAvailable"] and status["message"].startswith(_NOTHING_TO_DO)
+        return False
 
     # -- before ---------------------------------------------------------------------------------
 
@@ -322,30 +329,22 @@ class Run:
 
     @property
     def _rows(self) -> EpochQuery:
-        return EpochQuery(
-            self.topology, self.plan, self.settings, self.state, self._coordinator_address(), self._sinks, self._replays
-        )
+        address = self._coordinator_address()
+        return EpochQuery(self.topology, self.plan, self.settings, self.state, address, self._sinks, self._replays)
 
     def _start_query(self, spark: SparkSession) -> StreamingQuery:
+        spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
         rows, run_epoch = self._rows.delivered(spark, self._id)
+        self.progress.work.was_held()
         self._counts = OperatorCounts(self.plan, self.progress, self.settings.replica is not None)
         self._listening = self._resources.enter_context(contextlib.ExitStack())
         if self.settings.metrics and self._counts.needed:
             spark.streams.addListener(self._counts)
             self._listening.callback(spark.streams.removeListener, self._counts)
         self._committer = Committer(
-            self.topology.delivery,
-            self.state,
-            self._log,
-            self._sinks,
-            self._dead_letters,
-            self.progress,
-            run_epoch,
-            self._failures,
-            self.settings.replica,
-            self.on_commit,
-            self._gate,
-        )
+            self.topology.delivery, self.state, self._log, self._sinks, self._dead_letters, self.progress, run_epoch,
+            self._failures, self.settings.replica, self.on_commit, self._gate,
+        )  # fmt: skip
         writer = rows.writeStream.foreachBatch(self._committer)
         # How often to look; how often an epoch is cut is decided where it is cut, the same for all replicas.
         look = min(self.topology.epoch.interval / 4, _LOOK_SECONDS)
@@ -400,11 +399,11 @@ class Run:
         self._committer.retire()
         if self._committer.finished_batch is not None:
             return True
+        self.before_change()
         try:
             self._end_query()
             self._rescale.carry_out(self._spark)
             if not self._stopping:
-                self._spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
                 self._query = self._start_query(self._spark)
             self._rescale.answer(going_on=not self._stopping)
         except (Py4JError, ConnectionError) as error:
@@ -418,6 +417,7 @@ class Run:
         """
         if self._stopping:
             return
+        self.before_change()
         self._committer.retire()
         if self._committer.finished_batch is not None:
             return
@@ -425,7 +425,6 @@ class Run:
             self._end_query()
             forget_loaded_state(self._spark)
             put_in_place()
-            self._spark.conf.set("spark.sql.shuffle.partitions", str(self._state_partitions()))
             self._query = self._start_query(self._spark)
             if self._stopping:
                 # Said to the query before, perhaps.

@@ -39,6 +39,8 @@ _REPLICAS = "replicas"
 
 _LINGER_SECONDS = 30.0
 """How long the JVM of a killed run may take to end: it may be writing the class archive."""
+COMMAND_SECONDS = 150.0
+"""How long a replica waits for a command that is at its state, to divide it say: a supervisor starts it at once."""
 _PAUSE_SECONDS = 0.1
 
 
@@ -224,9 +226,10 @@ class StateFolder:
             return int(found[1]) if found else None
 
     @contextmanager
-    def held(self) -> Iterator[int]:
+    def held(self, patience: float = 0.0) -> Iterator[int]:
         """Hold the folder for one run; raises CoordinationError that says who has it, UnusableState if nobody can.
 
+        One that lives is waited for as long as `patience` says, in seconds.
         Gives the lock's file descriptor. The lock is the operating system's: it goes with the last process that has
         this open, however that ends. The JVM inherits it, so that the next start waits for a JVM that outlives
         its killed driver, and never shares a checkpoint with it.
@@ -237,11 +240,13 @@ class StateFolder:
         except OSError as error:
             raise self._unusable(error) from error
         with file:
-            deadline = time.monotonic() + _LINGER_SECONDS
+            began = lived = time.monotonic()
             while not _locked(file):
                 file.seek(0)
                 holder = file.read().strip() or "another process"
-                if _lives(holder) or time.monotonic() > deadline:
+                lives, now = _lives(holder), time.monotonic()
+                lived = now if lives else lived
+                if (now - began >= patience) if lives else (now - lived > _LINGER_SECONDS):
                     raise CoordinationError(
                         f"this topology is running already ({holder}), with its state in {self.path}; "
                         "stop it first, or run with another --state"

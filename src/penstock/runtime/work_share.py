@@ -46,6 +46,11 @@ class WorkShare:
                 while self._spells[0][1] < now - WINDOW_SECONDS:
                     self._spells.popleft()
 
+    def so_far(self) -> float:
+        """Seconds that the epoch that is worked on has taken, counted as `at_work` does; 0.0 while there is none."""
+        with self._lock:
+            return 0.0 if self._since is None else self._clock() - self._since
+
     def was_held(self) -> None:
         """Until now it was not to begin an epoch: that was no work."""
         with self._lock:

@@ -362,6 +362,44 @@ def test_what_one_that_is_killed_in_a_commit_has_put_together_is_removed_too(
     assert staged_files(tmp_path) == []
 
 
+@pytest.mark.parametrize("file", ["reach/", "reach.parquet"])
+@pytest.mark.parametrize("wakes", ["before it publishes", "before it asks again", "before it gives the name"])
+def test_a_file_that_was_read_and_removed_is_not_put_back_by_one_that_was_frozen(
+    tmp_path: Path, file: str, wakes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(tmp_path, file)
+    frozen, sibling = (opened(tmp_path, file, False, run=run).shared() for run in ("1", "2"))
+    late = stage(frozen, some_rows(0, 1))
+    publish, link = FileSink._publish, os.link
+    done: list[str] = []
+
+    def goes_on_meanwhile(sink: FileSink, where: str) -> None:
+        if sink.run == "1" and where == wakes and not done:
+            done.append(where)
+            sibling.commit(0, [stage(sibling, some_rows(0, 1))])
+            sibling.commit(1, [])
+            (read,) = frozen.path.glob("epoch-*")
+            read.unlink()
+
+    def published(sink: FileSink, *args: Any) -> None:
+        goes_on_meanwhile(sink, "before it publishes")
+        publish(sink, *args)
+        goes_on_meanwhile(sink, "before it asks again")
+
+    def named(source: Path, target: Path) -> None:
+        if target.name.startswith("epoch-"):
+            goes_on_meanwhile(frozen, "before it gives the name")
+        link(source, target)
+
+    monkeypatch.setattr(FileSink, "_publish", published)
+    monkeypatch.setattr("os.link", named)
+    frozen.commit(0, [late])
+    assert done == [wakes]
+    assert list(frozen.path.glob("epoch-*")) == []
+    assert list(frozen._agreed.iterdir()) == []
+    assert frozen.last_epoch() == 1
+
+
 def raise_interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 

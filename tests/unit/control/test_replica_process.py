@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +15,8 @@ import pytest
 
 from penstock.control.priority import lower_session
 from penstock.control.replica_process import ReplicaProcess
+from penstock.epochs.moments import processes_of
+from penstock.replication.roster import Member
 
 from ...waiting import wait_until
 
@@ -74,3 +79,39 @@ def test_a_replica_that_was_lowered_is_raised_when_its_supervisor_is_killed_and_
             wait_until(lambda: niceness.read_text().split()[-1] == "0")
     finally:
         replica.kill()
+
+
+DAEMON = """
+import os, signal, sys, time
+worker = os.fork()
+if not worker:
+    os.setpgid(0, 0)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(600)
+os.waitpid(worker, os.WUNTRACED)
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("outlived", [False, True])
+def test_a_frozen_worker_that_has_left_the_group_is_killed_with_its_replica(tmp_path: Path, outlived: bool) -> None:
+    log = tmp_path / "log"
+    replica = ReplicaProcess.start([sys.executable, "-c", DAEMON], log)
+    try:
+        wait_until(lambda: log.read_text() == "up\n")
+        assert len(processes_of(replica.process)) == 2
+        if outlived:
+            os.kill(replica.process, signal.SIGKILL)
+            wait_until(lambda: not replica.is_alive())
+    finally:
+        replica.kill()
+    assert processes_of(replica.process) == []
+
+
+def test_one_that_was_found_and_leads_no_group_is_killed_alone() -> None:
+    waiting = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
+    with subprocess.Popen(waiting, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline()
+        ReplicaProcess.found(Member("1", "any", socket.gethostname(), process.pid, "run")).kill()
+        assert process.wait() == -signal.SIGKILL

@@ -22,6 +22,8 @@ from penstock.replication.roster import FAILED, Member, Roster, Told
 from penstock.runtime.state_folder import StateFolder
 from penstock.topology.model import Topology as Model
 
+from ...waiting import wait_until
+
 WAITING = "import time; print('up', flush=True); time.sleep(600)"
 
 
@@ -38,6 +40,8 @@ class Watched:
         self.starts: list[str] = []
         self.fails = ""
         """Which replica does not come up again."""
+        self.quiet = False
+        """Whether there is nothing to do for those that are started from now on."""
         self._processes: dict[str, subprocess.Popen[str]] = {}
         self._over = threading.Event()
         self._epoch = 5
@@ -57,17 +61,18 @@ class Watched:
             self.roster.tell(name, Told(run, how=FAILED, why="a line of it is wrong"))
             return
         self.roster.join(Member(name, "any", socket.gethostname(), process.pid, run))
-        self.roster.tell(name, Told(run, self._epoch))
+        self.roster.tell(name, Told(run, 0, idle=self._epoch) if self.quiet else Told(run, self._epoch))
 
     def _watch(self) -> None:
         while not self._over.wait(0.01):
-            self._epoch += 1
+            quiet = self.quiet
+            self._epoch += not quiet
             for name, process in list(self._processes.items()):
                 member = self.roster.members().get(name)
                 if process.poll() is not None:
                     self.roster.leave(name)
                     self._start(name)
-                elif member is not None:
+                elif member is not None and not quiet:
                     self.roster.tell(name, Told(member.run, self._epoch))
 
     def end(self) -> None:
@@ -102,6 +107,16 @@ def test_replicas_are_restarted_one_after_the_other(watched: Watched, place: Rep
     assert watched.starts == ["1", "2", "1", "2"]
     assert all(after[name].process != before[name].process for name in ("1", "2"))
     assert watched.roster.version() is None
+
+
+def test_replicas_that_have_nothing_to_do_are_restarted(watched: Watched, place: ReplicaPlace, tmp_path: Path) -> None:
+    watched.quiet = True
+    for name, member in watched.roster.members().items():
+        wait_until(lambda name=name: watched.roster.told()[name].epoch == watched._epoch)
+        watched.roster.tell(name, Told(member.run, watched._epoch, idle=watched._epoch))
+    with place.home.held():
+        assert Rolling(topology(tmp_path), place, watched.roster, patience=10.0).restart("local[1]") == ["1", "2"]
+    assert watched.starts == ["1", "2", "1", "2"]
 
 
 def test_where_others_look_after_the_rest_only_the_own_replicas_are_restarted_and_in_turn(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -20,9 +22,9 @@ from penstock.control.precedence import BEHIND, Precedence
 from penstock.control.replica_process import ReplicaProcess
 from penstock.control.supervisor import Supervisor, _Slot
 from penstock.errors import CoordinationError
-from penstock.replication.lifecycle import Head, Phase, Sight
+from penstock.replication.lifecycle import Action, Head, Phase, Sight, decide
 from penstock.replication.replica import ReplicaPlace, opened_roster
-from penstock.replication.roster import Member, Roster
+from penstock.replication.roster import Member, Roster, Told
 from penstock.replication.version import version_of
 from penstock.replication.views import ReplicaView, views_of
 from penstock.runtime.state_folder import Committed, StateFolder, UnusableState
@@ -170,11 +172,70 @@ def test_a_replica_that_follows_is_raised_when_the_one_ahead_gets_nowhere(
     supervisor._precedence = Precedence(lambda *one: not done.append(one), lambda *one: not done.append(one))
     sight = Sight(alive=True, epoch=5, took=0.2, caught_up=True)
     supervisor._slots = [_Slot(name, "any", ReplicaProcess(process), sight) for name, process in (("1", 11), ("2", 22))]
-    supervisor._head = Head(5, moved=10.0, pace=1.0)
+    supervisor._head = Head(5, moved=10.0, took=1.0)
     supervisor._paces.append(1.0)
     for _ in range(4):
         supervisor._put_in_order()
     assert done == [(22, BEHIND), (22,)]
+
+
+class Clocked:
+    """A supervisor that looks when it is told to, at replicas that are told how far they are."""
+
+    def __init__(self, folder: Path) -> None:
+        made = Topology("pair", replicas=2, cells=("any",)).source("words", rows=[], schema="word string")
+        topology = made.sink("out", file="out.jsonl").with_folder(folder)
+        self.is_away = False
+        self._now = 1000.0
+        self._epochs = {"1": 0, "2": 0}
+        place = ReplicaPlace(StateFolder(folder / "state"))
+        self._supervisor = Supervisor(topology, place, ["true"], clock=lambda: self._now)
+        self._supervisor._roster = SimpleNamespace(  # type: ignore[assignment]
+            members=self._members, told=self._told, version=lambda: None)
+        process, sight = ReplicaProcess(os.getpid()), Sight(alive=True)
+        self._supervisor._slots = [_Slot(name, "any", process, sight, run=name) for name in self._epochs]
+
+    def decided(self, seconds: float, **done: int) -> list[Action]:
+        """What to do with each, so many seconds later; `_1=7`: by then the first has done epoch 7."""
+        self._now += seconds
+        self._epochs.update({name.removeprefix("_"): epoch for name, epoch in done.items()})
+        self._supervisor._look_around()
+        return [decide(slot.sight, self._supervisor._head, self._now) for slot in self._supervisor._slots]
+
+    def _members(self) -> dict[str, Member]:
+        if self.is_away:
+            raise CoordinationError("nobody answers")
+        return {name: Member(name, "any", socket.gethostname(), os.getpid(), name) for name in self._epochs}
+
+    def _told(self) -> dict[str, Told]:
+        return {name: Told(name, epoch, progress={"wholes_ms": [400.0]}) for name, epoch in self._epochs.items()}
+
+
+@pytest.fixture
+def clocked(tmp_path: Path) -> Clocked:
+    return Clocked(tmp_path)
+
+
+def test_one_is_stuck_after_some_seconds_also_when_there_was_nothing_to_do_for_hours_before(clocked: Clocked) -> None:
+    decided = clocked.decided
+    left_alone = [Action.NOTHING, Action.NOTHING]
+    assert decided(1.0, _1=1, _2=1) == left_alone
+    # Hours later one of them is a moment slower.
+    assert decided(7200.0, _1=2) == left_alone
+    assert decided(1.0, _2=2) == left_alone
+    assert decided(1.0, _1=3) == left_alone
+    assert decided(9.0, _1=4) == left_alone
+    assert decided(2.0) == [Action.NOTHING, Action.KILL]
+
+
+def test_one_is_not_stuck_that_cannot_say_how_far_it_is(clocked: Clocked) -> None:
+    left_alone = [Action.NOTHING, Action.NOTHING]
+    assert clocked.decided(1.0, _1=1, _2=1) == left_alone
+    assert clocked.decided(1.0, _1=2) == left_alone
+    clocked.is_away = True
+    assert clocked.decided(60.0, _2=2) == left_alone
+    clocked.is_away = False
+    assert clocked.decided(1.0, _1=3) == left_alone
 
 
 def test_when_all_are_signed_out_at_once_they_may_sign_in_again(
@@ -255,6 +316,38 @@ def test_a_replica_that_is_killed_is_replaced_once(watched: Watched) -> None:
     assert (watched.starts("1"), watched.starts("2")) == (2, 1)
     assert watched.times_safe == 1
     assert "replica 1 has ended: it was killed by signal 9" in watched.said
+
+
+def test_one_that_signs_in_late_is_found_and_watched_though_another_was_started_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its supervisor was killed before it had signed in."""
+    (tmp_path / "slow-1").touch()
+    first = Watched(tmp_path)
+    wait_until(lambda: (tmp_path / "starts-1").exists(), SECONDS)
+    # As if it was killed: they go on, and nobody looks after them any more.
+    monkeypatch.setattr(first._supervisor, "_stop_all", lambda: None)
+    first.end()
+    orphan, other = (slot.process for slot in first._supervisor._slots)
+    assert orphan is not None and other is not None
+    other.kill()
+    second = Watched(tmp_path)
+    try:
+        wait_until(lambda: second.starts("1") == 2, SECONDS)
+        member = Member("1", "any", socket.gethostname(), orphan.process, "the first")
+        roster = second._supervisor._roster
+        roster.join(member)
+        roster.tell("1", Told("the first", 10**9))
+        wait_until(lambda: second.views[0].phase is Phase.SAFE, SECONDS)
+        assert second.starts("1") == 2
+        assert f"replica 1 is running already: process {orphan.process}" in second.said
+        assert not any("parked" in line for line in second.said)
+        # From now on it is one of its own.
+        os.killpg(orphan.process, signal.SIGKILL)
+        roster.leave("1")
+        wait_until(lambda: second.starts("1") == 3, SECONDS)
+    finally:
+        second.end()
 
 
 def staged_by(replica: str, folder: Path) -> Path:

@@ -91,6 +91,21 @@ def test_an_epoch_that_is_forgotten_is_not_agreed_a_second_time() -> None:
     assert log.propose(EpochRecord(10, 99, {}, {})) == EpochRecord(10, 99, {}, {})
 
 
+def test_who_wakes_up_long_after_an_epoch_does_not_deliver_it_again() -> None:
+    coordinator = MemoryCoordinator()
+    log = EpochLog(coordinator)
+    assert log.begins(1, "awake")
+    for epoch in range(1, 6):
+        log.propose(EpochRecord(epoch, 0, {}, {}))
+    log.note_progress("0", 5)
+    log.forget_unneeded(kept=3)
+    assert not log.begins(1, "frozen until now")
+    assert not log.begins(2, "frozen until now")
+    # Nothing is left of the question, which nobody would remove any more.
+    assert coordinator.list("begun/") == []
+    assert log.begins(3, "frozen until now")
+
+
 def test_who_knows_less_does_not_take_back_what_is_forgotten() -> None:
     log = log_of(epochs=9, forgotten=6)
     log._note_forgotten(3)

@@ -14,13 +14,14 @@ from penstock.replication.lifecycle import (
     Sight,
     decide,
     is_cold,
+    may_be_late,
     phase_of,
     safety,
 )
 
 NOW = 1000.0
 HEALTHY = Sight(alive=True, seen=True, registered=True, epoch=100, started=900.0, moved=999.5)
-HEAD = Head(epoch=101, moved=999.9, pace=0.5)
+HEAD = Head(epoch=101, moved=999.9, took=0.5)
 
 
 def test_a_healthy_replica_is_left_alone() -> None:
@@ -34,6 +35,24 @@ def test_one_that_is_frozen_by_order_is_left_alone_however_far_behind() -> None:
     assert phase_of(frozen, HEAD) is Phase.FROZEN
     assert decide(replace(frozen, registered=False), HEAD, NOW) is Action.KILL
     assert decide(replace(frozen, alive=False), HEAD, NOW) is Action.START
+
+
+def test_one_that_has_found_nothing_to_do_since_its_start_has_caught_up() -> None:
+    idle = replace(HEALTHY, epoch=0, idle=100)
+    assert phase_of(idle, Head()) is Phase.SAFE
+    assert phase_of(idle, HEAD) is Phase.SAFE
+    # It said so before the others went on.
+    assert phase_of(idle, replace(HEAD, epoch=102)) is Phase.STARTING
+    assert phase_of(replace(idle, idle=None), HEAD) is Phase.STARTING
+    assert phase_of(replace(idle, idle=0), Head()) is Phase.SAFE
+
+
+def test_one_that_changes_its_state_is_left_alone_however_long_that_takes() -> None:
+    changing = replace(HEALTHY, changing=True, moved=0.0)
+    assert decide(changing, HEAD, NOW) is Action.NOTHING
+    # Nobody is to take it for one that could go on alone.
+    assert phase_of(changing, HEAD) is Phase.RECOVERING
+    assert decide(replace(changing, registered=False), HEAD, NOW) is Action.KILL
 
 
 def test_one_that_is_gone_is_started_at_once() -> None:
@@ -72,16 +91,24 @@ def test_one_that_has_nothing_to_do_is_left_alone_until_others_have() -> None:
 
 
 def test_one_that_is_stuck_while_its_siblings_go_on_is_killed() -> None:
-    stuck = replace(HEALTHY, moved=NOW - STALL_SECONDS - 1)
+    stuck = replace(HEALTHY, moved=NOW - STALL_SECONDS - 2, passed=NOW - STALL_SECONDS - 1)
     assert decide(stuck, HEAD, NOW) is Action.KILL
     # When all stand still, nobody is stuck: there is no input, or no coordinator.
     assert decide(stuck, replace(HEAD, epoch=100, moved=stuck.moved), NOW) is Action.NOTHING
 
 
 def test_slow_epochs_are_not_stuck_ones() -> None:
-    slow = replace(HEALTHY, moved=NOW - 60)
-    assert decide(slow, replace(HEAD, pace=30.0), NOW) is Action.NOTHING
-    assert decide(slow, replace(HEAD, pace=14.0), NOW) is Action.KILL
+    slow = replace(HEALTHY, moved=NOW - 70, passed=NOW - 60)
+    assert decide(slow, replace(HEAD, took=30.0), NOW) is Action.NOTHING
+    assert decide(slow, replace(HEAD, took=14.0), NOW) is Action.KILL
+
+
+def test_one_is_not_stuck_because_there_was_nothing_to_do_for_long() -> None:
+    late = replace(HEALTHY, moved=NOW - 3600, passed=NOW - 1)
+    assert decide(late, HEAD, NOW) is Action.NOTHING
+    assert decide(late, HEAD, NOW + STALL_SECONDS) is Action.KILL
+    # It gains on them, if slowly.
+    assert decide(replace(late, moved=NOW), replace(HEAD, moved=NOW + 1), NOW + STALL_SECONDS) is Action.NOTHING
 
 
 def test_it_is_safe_only_when_it_has_caught_up() -> None:
@@ -95,7 +122,7 @@ def test_one_that_has_ended_is_done() -> None:
 
 
 @pytest.mark.parametrize(
-    ("behind", "took", "safe"),
+    ("behind", "whole", "safe"),
     [
         (0, 3.0, True), (1, 3.0, True),
         # Cold: two epochs of this length would be seen as a gap.
@@ -105,14 +132,22 @@ def test_one_that_has_ended_is_done() -> None:
         (2, 0.0, False), (340, 0.0, False),
     ],
 )
-def test_one_is_safe_when_what_it_has_left_to_do_takes_no_time(behind: int, took: float, safe: bool) -> None:
-    sight = replace(HEALTHY, epoch=HEAD.epoch - behind, took=took)
+def test_one_is_safe_when_what_it_has_left_to_do_takes_no_time(behind: int, whole: float, safe: bool) -> None:
+    sight = replace(HEALTHY, epoch=HEAD.epoch - behind, whole=whole)
     assert phase_of(sight, HEAD) is (Phase.SAFE if safe else Phase.RECOVERING)
 
 
 def test_one_that_has_caught_up_may_be_slower_for_a_moment() -> None:
-    assert phase_of(replace(HEALTHY, epoch=HEAD.epoch - 2, took=3.0, caught_up=True), HEAD) is Phase.SAFE
-    assert phase_of(replace(HEALTHY, epoch=HEAD.epoch - 3, took=3.0, caught_up=True), HEAD) is Phase.RECOVERING
+    assert phase_of(replace(HEALTHY, epoch=HEAD.epoch - 2, whole=3.0, caught_up=True), HEAD) is Phase.SAFE
+    assert phase_of(replace(HEALTHY, epoch=HEAD.epoch - 3, whole=3.0, caught_up=True), HEAD) is Phase.RECOVERING
+
+
+def test_one_that_takes_nearly_as_long_as_epochs_are_apart_may_not_be_late_twice() -> None:
+    # Three epochs of so long, in the time of two.
+    assert may_be_late(1.6, 2.5)
+    assert not may_be_late(1.8, 2.5)
+    assert may_be_late(0.3, 0.0)
+    assert not may_be_late(0.4, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +164,7 @@ def test_one_line_tells_how_safe_a_topology_is(phases: list[Phase], behind: int,
     assert safety(phases, behind) == said
 
 
-@pytest.mark.parametrize(("took", "interval", "since_first", "cold"), [
+@pytest.mark.parametrize(("whole", "interval", "since_first", "cold"), [
     (3.0, 2.5, 5.0, True),
     (2.0, 2.5, 5.0, False),
     (0.4, 0.0, 1.0, False),
@@ -137,8 +172,8 @@ def test_one_line_tells_how_safe_a_topology_is(phases: list[Phase], behind: int,
     (3.0, 0.0, 61.0, False),
 ])  # fmt: skip
 def test_one_that_would_be_late_alone_is_still_starting(
-    took: float, interval: float, since_first: float, cold: bool
+    whole: float, interval: float, since_first: float, cold: bool
 ) -> None:
-    assert is_cold(took, interval, since_first) is cold
+    assert is_cold(whole, interval, since_first) is cold
     assert phase_of(replace(HEALTHY, cold=cold), HEAD) is (Phase.STARTING if cold else Phase.SAFE)
     assert phase_of(replace(HEALTHY, epoch=40, cold=cold), HEAD) is Phase.RECOVERING

@@ -16,9 +16,10 @@ from penstock.epochs.log import EpochLog
 from penstock.errors import CoordinationError, DeliveryError, TopologyError
 from penstock.replication.history import note_history
 from penstock.replication.replica import Replica, ReplicaPlace, opened_roster
-from penstock.replication.roster import FAILED, STOPPED, Member, Roster, Told
+from penstock.replication.roster import CHANGING, FAILED, RUNNING, STOPPED, Member, Roster, Told
 from penstock.replication.sibling import WORTH_COPYING
 from penstock.replication.version import version_of
+from penstock.replication.views import all_safe
 from penstock.runtime.progress import Progress, Snapshot
 from penstock.runtime.run import Outcome, RunSettings
 from penstock.runtime.state_folder import Committed, StateFolder, UnusableState
@@ -250,6 +251,10 @@ def test_one_that_comes_back_when_all_have_begun_anew_ends(
     replica._coordinator.close()
 
 
+QUIET = SimpleNamespace(is_frozen=False, is_idle=False, first=0, new_digests=lambda: iter(()))
+"""A run of which only what was seen is asked."""
+
+
 class Away:
     """A replica whose coordinator is a file that is taken away for longer than its session lasts."""
 
@@ -307,6 +312,22 @@ def test_one_that_ends_while_its_coordinator_is_away_asks_no_more(
     assert away.members() == []
 
 
+def test_one_that_ends_does_not_sign_out_who_has_taken_its_place(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = Replica(topology(tmp_path), "2", place, RunSettings())
+    monkeypatch.setattr(replica.run, "start", lambda *_, **__: None)
+    replica.start()
+    # Frozen for longer than its session lasts, and not yet told so.
+    roster.leave("2")
+    successor = Member("2", "any", "here", 42, "b")
+    roster.join(successor)
+    roster.tell("2", Told("b", 9))
+    replica._leave(STOPPED, "")
+    assert roster.members()["2"] == successor
+    assert roster.told()["2"] == Told("b", 9)
+
+
 class MadeUpRun:
     """A run that gives an epoch at each look, until it is stopped or its input ends."""
 
@@ -314,6 +335,7 @@ class MadeUpRun:
         self.state = state
         self.first = 0
         self.is_frozen = False
+        self.is_idle = False
         self.epoch = 0
         self._digests = digests
         self._stopped = False
@@ -381,12 +403,82 @@ def test_one_that_has_nothing_to_do_any_more_tells_so_without_another_epoch(
     monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
     one = Replica(topology(tmp_path), "2", place, RunSettings())
     # Spark is not started, and nothing is compared.
-    monkeypatch.setattr(one, "run", SimpleNamespace(is_frozen=False, first=0, new_digests=lambda: iter(())))
+    monkeypatch.setattr(one, "run", QUIET)
     one._roster = roster
     seen = replace(Progress().snapshot(), epoch=7, at_work=0.85)
     for share in (0.85, 0.4, 0.0):
         one._tell(replace(seen, at_work=share))
         assert roster.told()["2"].progress["at_work"] == share
+
+
+def test_one_that_has_had_nothing_to_do_for_a_while_tells_after_which_epoch(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
+    now = [1000.0]
+    monkeypatch.setattr("penstock.replication.replica.time", SimpleNamespace(monotonic=lambda: now[0]))
+    place.state_of("2").path.mkdir(parents=True)
+    place.state_of("2").record(Committed(30))
+    one = Replica(topology(tmp_path), "2", place, RunSettings())
+    run = SimpleNamespace(is_frozen=False, first=0, new_digests=lambda: iter(()), state=one.run.state, is_idle=True)
+    monkeypatch.setattr(one, "run", run)
+    one._roster = roster
+    monkeypatch.setattr(one, "_catch_up_again", lambda *_: None)
+
+    def tells(seconds: float, epoch: int = 0, waiting: str | None = None, is_idle: bool = True) -> int | None:
+        now[0] += seconds
+        run.is_idle = is_idle
+        one._tell(replace(Progress().snapshot(), epoch=epoch, waiting=waiting))
+        return roster.told()["2"].idle
+
+    assert [tells(5.0), tells(5.0), tells(5.0)] == [None, None, 30]
+    assert tells(1.0, is_idle=False) is None
+    assert [tells(1.0, epoch=31), tells(9.0, epoch=31), tells(2.0, epoch=31)] == [None, None, 31]
+    # What it cannot know it does not say.
+    assert [tells(1.0, epoch=31, waiting="the coordinator is away"), tells(9.0, epoch=31)] == [None, None]
+
+
+def test_one_that_changes_its_state_says_so_before_until_it_goes_on(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
+    one = Replica(topology(tmp_path), "2", place, RunSettings())
+    one._roster = roster
+    seen = replace(Progress().snapshot(), epoch=7)
+    # Both a rescale and another checkpoint: the run tells so before it stops the query.
+    before_change = one.run.before_change
+    monkeypatch.setattr(one, "run", QUIET)
+    one._tell(seen)
+    before_change()
+    told = roster.told()["2"]
+    assert (told.how, told.epoch) == (CHANGING, 7)
+    assert not all_safe(["2"], {"2": one._member}, {"2": told}, 6)
+    one._tell(seen)
+    assert roster.told()["2"].how == RUNNING
+
+
+def test_one_is_warm_when_all_of_the_time_of_four_epochs_abreast_is_short(
+    place: ReplicaPlace, roster: Roster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.replication.replica._SECONDS_BETWEEN_WORDS", 0.0)
+    own = topology(tmp_path)
+    one = Replica(replace(own, epoch=replace(own.epoch, interval=1.0)), "2", place, RunSettings())
+    monkeypatch.setattr(one, "run", QUIET)
+    one._roster = roster
+
+    def tells(epoch: int, head: int, *wholes: float) -> tuple[bool, bool, float]:
+        roster.tell("1", Told("a", head))
+        # What Spark does before is not in it: by this one, it has long been quick.
+        one._tell(replace(Progress().snapshot(), epoch=epoch, last_epoch_ms=100.0, wholes_ms=wholes))
+        told = roster.told()["2"]
+        return told.cold, told.caught_up, told.whole
+
+    assert tells(50, 80, 300.0, 300.0, 300.0, 300.0) == (True, False, 0.3)
+    assert tells(80, 81, 300.0, 300.0, 300.0, 300.0) == (True, False, 0.3)
+    assert tells(84, 84, 300.0, 1800.0, 300.0, 300.0) == (True, False, 0.3)
+    assert tells(86, 86, 300.0, 300.0, 300.0, 600.0) == (False, True, 0.6)
+    # Not two behind, while it could not make up for it.
+    assert tells(87, 88, 300.0, 300.0, 600.0, 700.0) == (False, False, 0.7)
 
 
 @pytest.mark.parametrize("damage", ["unreadable", "broken"])

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from penstock.replication.lifecycle import Phase
-from penstock.replication.roster import ENDED, FAILED, PARKED, Member, Told
-from penstock.replication.views import safety_of, views_of
+from penstock.replication.roster import CHANGING, ENDED, FAILED, PARKED, Member, Told
+from penstock.replication.views import all_safe, safety_of, views_of
 
 
 def member(name: str, run: str) -> Member:
@@ -44,6 +44,19 @@ def test_one_that_has_never_spoken_is_down_where_another_has() -> None:
     assert [(view.name, view.phase) for view in views] == [("1", Phase.SAFE), ("2", Phase.DOWN)]
     assert safety_of(views) == "1/2 safe, down"
     assert views_of({}, {}, ["1", "2"]) == []
+
+
+def test_where_there_is_nothing_to_do_no_further_epoch_is_waited_for() -> None:
+    members = {"1": member("1", "a"), "2": member("2", "b")}
+    told = {"1": Told("a", 9), "2": Told("b", 9)}
+    assert not all_safe(["1", "2"], members, told, after=9)
+    told = {"1": Told("a", 9, idle=9), "2": Told("b", 0, idle=9)}
+    assert all_safe(["1", "2"], members, told, after=9)
+    assert [(view.phase, view.epoch) for view in views_of(members, told)] == [(Phase.SAFE, 9), (Phase.SAFE, 9)]
+    # One that has not done the epoch yet that is waited for has not seen that it has something to do.
+    assert not all_safe(["1", "2"], members, told | {"2": Told("b", 0, idle=8)}, after=9)
+    assert not all_safe(["1", "2"], members, told | {"2": Told("b", 0)}, after=9)
+    assert not all_safe(["1", "2"], members, told | {"1": Told("a", 9, idle=9, how=CHANGING)}, after=9)
 
 
 def test_at_the_end_nobody_is_unsafe() -> None:

@@ -47,6 +47,21 @@ def test_a_second_run_in_the_same_place_is_told_who_holds_it(tmp_path: Path) -> 
         assert (tmp_path / "holder").read_text().startswith("process ")
 
 
+def test_one_that_lives_is_waited_for_where_it_will_end(tmp_path: Path) -> None:
+    """As a replica waits for a command that divides its state."""
+    program = (
+        "import sys, time; from pathlib import Path; from penstock.runtime.state_folder import StateFolder\n"
+        "with StateFolder(Path(sys.argv[1])).held(): print('held', flush=True); time.sleep(0.5)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(CoordinationError, match="running already"):
+            StateFolder(tmp_path).held(patience=0.1).__enter__()
+        with StateFolder(tmp_path).held(patience=60.0):
+            assert f"process {os.getpid()} " in (tmp_path / "holder").read_text()
+
+
 def test_a_place_that_cannot_hold_state_is_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UnusableState, match="cannot be used for state"):

@@ -80,6 +80,20 @@ def test_a_cut_by_a_clock_that_is_ahead_is_one_of_now() -> None:
     assert run.work.share() == 1.0 / WINDOW_SECONDS
 
 
+def test_all_that_an_epoch_has_taken_begins_with_its_cut_or_the_end_of_the_one_before() -> None:
+    run = Run()
+    run.rest(60)
+    assert run.work.so_far() == 0.0
+    with run.work.at_work(age=2.0):
+        run.now += 1.0
+        assert run.work.so_far() == 3.0
+    run.rest(0.5)
+    with run.work.at_work(age=100.0):
+        run.now += 1.0
+        assert run.work.so_far() == 1.5
+    assert run.work.so_far() == 0.0
+
+
 def test_a_failed_epoch_is_no_work_any_more() -> None:
     run = Run()
     with pytest.raises(OSError, match="full"), run.work.at_work(0.0):
