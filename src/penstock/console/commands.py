@@ -101,11 +101,8 @@ def new_goal(command: Command, wanted: Wanted) -> Wanted:
         raise CommandRefused(
             f"'{wanted.name}' may not be crashed on purpose: say `chaos: allowed` in its file, and submit it again"
         )
-    if wanted.spread and command.verb is Verb.RESTORE:
-        if wanted.goal is Goal.PAUSE:
-            raise CommandRefused(f"something else is being done to '{wanted.name}', which was stopped for it: look at "
-                                 "its events, and try again when it runs")  # fmt: skip
-        return wanted if wanted.goal is Goal.STOP else replace(wanted, goal=Goal.PAUSE)
+    if wanted.goal is Goal.PAUSE and command.verb in (Verb.RESTORE, Verb.RESTART):
+        raise busy(wanted.name)
     if command.verb is Verb.RESTART and (wanted.replicas < 2 or wanted.spread):
         # A node whose only replica could not go on has given up, and starts it again.
         return replace(wanted, goal=Goal.RUN, starts=wanted.starts + 1)
@@ -121,6 +118,20 @@ def new_goal(command: Command, wanted: Wanted) -> Wanted:
             return replace(wanted, goal=Goal.RUN, starts=wanted.starts + 1)
         case _:
             return wanted
+
+
+def paused(now: Wanted) -> Wanted:
+    """Stopped for something that is done meanwhile; raises CommandRefused for one that is not to run."""
+    if now.goal is Goal.PAUSE:
+        raise busy(now.name)
+    if now.goal is not Goal.RUN:
+        raise CommandRefused(f"'{now.name}' was stopped meanwhile, and nothing else was done: try again")
+    return replace(now, goal=Goal.PAUSE)
+
+
+def busy(name: str) -> CommandRefused:
+    return CommandRefused(f"something else is being done to '{name}', which was stopped for it: look at its events, and "
+                          "try again when it runs")  # fmt: skip
 
 
 def words_for(command: Command) -> Sequence[str] | None:

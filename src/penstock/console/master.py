@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
+from penstock.console.commands import busy, paused
 from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.nodes import Nodes
 from penstock.console.placing import load_of, place
@@ -54,6 +55,7 @@ class Master:
         self._election = Election(coordinator, ELECTION, me.name, LEASE_SECONDS)
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
         self._pausing: set[str] = set()
         """The topologies that this one has paused for something that it does now."""
 
@@ -106,24 +108,38 @@ class Master:
 
     @contextmanager
     def pausing(self, name: str) -> Iterator[None]:
-        """While something is done for which a topology is paused; then it runs, unless somebody has stopped it."""
-        self._pausing.add(name)
+        """While something is done for which a topology is paused; then it runs, unless somebody has stopped it.
+
+        Raises CommandRefused where it is not to run, or where it is paused for something else.
+        """
+        with self._lock:
+            if name in self._pausing:
+                raise busy(name)
+            self._pausing.add(name)
         try:
-            self._desired.change(name, lambda now: replace(now, goal=Goal.PAUSE))
-            yield
+            self._desired.change(name, paused)
+            try:
+                yield
+            finally:
+                # Without the coordinator who leads does it at its next look.
+                with contextlib.suppress(CoordinationError):
+                    self._desired.change(name, _running_again)
         finally:
-            self._desired.change(name, _running_again)
             self._pausing.discard(name)
 
     def _resume(self) -> None:
-        """What the leader before had paused for something that it did not come to do."""
+        """What is paused for something that nobody does any more: its leader was lost, or could not say so."""
+
+        def resumed(now: Wanted) -> Wanted:
+            # This one may have begun something since the look.
+            return now if now.name in self._pausing else _running_again(now)
+
         for wanted in self.watching.wanted():
-            # This one may have led before, and be at it still.
             if wanted.goal is Goal.PAUSE and wanted.name not in self._pausing:
-                self._desired.change(wanted.name, _running_again)
+                self._desired.change(wanted.name, resumed)
 
     def _watch_until_over(self) -> None:
-        looks, led = 0, False
+        looks = 0
         odd: frozenset[str] = frozenset()
         while not self._over.is_set():
             began = time.monotonic()
@@ -134,14 +150,10 @@ class Master:
                 odd = self.watching.odd
                 self.watching.write_events(self.leading)
                 if self.leading:
-                    if not led:
-                        self._resume()
-                    led = True
+                    self._resume()
                     self.place_all()
                     if looks % _LOOKS_BETWEEN_TIDYING == 0:
                         self._nodes.forget_old_results()
-                else:
-                    led = False
                 looks += 1
             except (CoordinationError, CommandRefused):
                 # Refused: it was removed since the look.

@@ -13,7 +13,7 @@ from penstock.console.master import Candidate, Master
 from penstock.console.nodes import Node, Nodes
 from penstock.console.watching import RECENT_SECONDS, Watching
 from penstock.coordination.memory import MemoryCoordinator
-from penstock.errors import CoordinationError
+from penstock.errors import CommandRefused, CoordinationError
 
 from ...waiting import wait_until
 from .running_console import view
@@ -114,20 +114,59 @@ def test_whatever_goes_wrong_who_leads_goes_on_looking(monkeypatch: pytest.Monke
     assert said[0] == "the master's look failed: ZeroDivisionError: division by zero"
 
 
-def test_who_leads_next_resumes_what_is_paused_and_nothing_else() -> None:
-    coordinator = MemoryCoordinator()
+def paused_ones(coordinator: MemoryCoordinator, **goals: Goal) -> tuple[Desired, Master]:
+    """A master that has looked at topologies with these goals."""
     desired = Desired(coordinator)
-    for name in ("left", "stopped", "own"):
-        desired.add(Wanted(name, "d", "f", goal=Goal.PAUSE))
+    for name, goal in goals.items():
+        desired.add(Wanted(name, "d", "f", goal=goal))
     master = Master(coordinator, Candidate("m", "", "0", 1))
     master.watching.look()
+    return desired, master
+
+
+def test_who_leads_resumes_what_is_paused_and_nothing_else() -> None:
+    desired, master = paused_ones(MemoryCoordinator(), left=Goal.PAUSE, stopped=Goal.PAUSE, own=Goal.RUN)
     # Since that look.
     desired.change("stopped", lambda now: replace(now, goal=Goal.STOP))
     with master.pausing("own"):
+        master.watching.look()
         master._resume()
         assert {each.name: each.goal for each in desired.all()} == {
             "left": Goal.RUN, "stopped": Goal.STOP, "own": Goal.PAUSE}
     assert (desired.get("own") or SPREAD).goal is Goal.RUN
+
+
+def test_what_was_paused_when_the_coordinator_went_away_runs_again_when_it_is_back() -> None:
+    coordinator = MemoryCoordinator()
+    desired, master = paused_ones(coordinator, t=Goal.RUN)
+    master.start()
+    try:
+        wait_until(lambda: master.leading)
+        with master.pausing("t"):
+            wait_until(lambda: [each.goal for each in master.watching.wanted()] == [Goal.PAUSE])
+            coordinator.store.go_away()
+        # It leads as before, and no other does.
+        coordinator.store.come_back()
+        wait_until(lambda: (desired.get("t") or SPREAD).goal is Goal.RUN)
+    finally:
+        coordinator.store.come_back()
+        master.stop()
+
+
+def test_only_what_is_to_run_is_paused_and_for_one_thing_at_a_time() -> None:
+    desired, master = paused_ones(MemoryCoordinator(), stopped=Goal.STOP, paused=Goal.PAUSE, own=Goal.RUN)
+    for name, why in (("stopped", "was stopped meanwhile"), ("paused", "something else is being done")):
+        before = desired.get(name)
+        with pytest.raises(CommandRefused, match=why), master.pausing(name):
+            pytest.fail("it was paused")
+        assert desired.get(name) == before
+    with master.pausing("own"):
+        with pytest.raises(CommandRefused, match="something else is being done"), master.pausing("own"):
+            pytest.fail("it was paused twice")
+        assert (desired.get("own") or SPREAD).goal is Goal.PAUSE
+        master.watching.look()
+        master._resume()
+        assert (desired.get("own") or SPREAD).goal is Goal.PAUSE, "the first one is at it still"
 
 
 def test_rates_are_by_the_clock_of_who_counts() -> None:
