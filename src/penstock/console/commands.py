@@ -130,8 +130,8 @@ def paused(now: Wanted) -> Wanted:
 
 
 def busy(name: str) -> CommandRefused:
-    return CommandRefused(f"something else is being done to '{name}', which was stopped for it: look at its events, and "
-                          "try again when it runs")  # fmt: skip
+    return CommandRefused(f"something else is being done to '{name}', which was stopped for it: look at its events, "
+                          "and try again when it runs")  # fmt: skip
 
 
 def words_for(command: Command) -> Sequence[str] | None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from penstock.console.nodes import Node, Nodes, Task
 from penstock.console.private_files import private
 from penstock.console.summary import summary
 from penstock.console.tended import Tended
-from penstock.console.tending import There
+from penstock.console.tending import There, begun_with
 from penstock.console.tokens import Person, Role
 from penstock.console.topology_log import shown_log
 from penstock.console.watching import Watching
@@ -39,10 +40,11 @@ from penstock.errors import CoordinationError
 from penstock.replication.replica import log_of
 from penstock.replication.roster import ENDED, FROZEN, PARKED, Member, Roster, Told
 from penstock.runtime.progress_file import ProgressFile
-from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.state_folder import Committed, StateFolder
 
 from ...waiting import wait_until
 from .looking import look_with_files
+from .made_up_processes import await_told, holder_of, times_told
 
 
 def test_a_disk_that_takes_nothing_is_told_and_tried_again(tmp_path: Path) -> None:
@@ -69,6 +71,64 @@ def supervisor(tmp_path: Path, coordinator: MemoryCoordinator) -> NodeSupervisor
     """A node that has a topology which is stopped."""
     Desired(coordinator).add(Wanted("t", "0" * 64, "topology.yaml", goal=Goal.STOP, nodes={"1": "n"}))
     return NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+
+
+# Who watches its replicas is killed, or this supervisor alone.
+
+
+def test_replicas_that_nobody_watches_end_when_their_topology_is_to_stop(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    with holder_of(node._home.topology("t", "n").state.replica("1")) as one:
+        node.look()
+        await_told(one)
+        node.look()
+        # So it is not removed either, as long as they run.
+        assert nodes.told()["t"]["n"]["how"] == "stopping"
+        # Gently: whoever is told twice does not finish its epoch.
+        assert times_told(one) == 0
+    node.look()
+    assert nodes.told()["t"]["n"]["how"] == "stopped"
+
+
+def test_replicas_that_nobody_watches_end_when_their_topology_was_removed(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+    with holder_of(node._home.topology("t", "n").state.replica("1")) as one:
+        node.find()
+        node.look()
+        await_told(one)
+        node.look()
+        assert "t" in node._tended
+        assert times_told(one) == 0
+    node.look()
+    assert "t" not in node._tended
+
+
+def test_a_supervisor_that_was_killed_alone_is_followed_by_one_that_finds_what_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    wanted = Desired(coordinator).add(Wanted("t", "d", "topology.yaml", replicas=2, nodes={"1": "n", "2": "n"}))
+    place = ConsoleHome(tmp_path).topology("t", "n")
+    place.note(begun_with(wanted, ()))
+    place.state.path.mkdir(parents=True)
+    place.state.record(Committed(epoch=7))
+    monkeypatch.setattr(NodeSupervisor, "_start", lambda *_: pytest.fail("it was started a second time"))
+    with ExitStack() as running:
+        states = (place.state, place.state.replica("1"), place.state.replica("2"))
+        watcher, *replicas = [running.enter_context(holder_of(state)) for state in states]
+        following = NodeSupervisor(Node("n", "here", 2, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+        following.find()
+        following.look()
+        seen = Nodes(coordinator).told()["t"]["n"]
+        assert (seen["how"], seen["epoch"]) == ("running", 7)
+        # What is wanted is said to who watches them, and to them by nobody else.
+        Desired(coordinator).change("t", lambda now: replace(now, goal=Goal.STOP))
+        following.look()
+        await_told(watcher)
+        following.look()
+        assert [times_told(each) for each in (watcher, *replicas)] == [0, 0, 0]
 
 
 # One topology whose files cannot be read, and another one.
