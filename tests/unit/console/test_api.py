@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from penstock.cli import topologies
 from penstock.cli.main import app
-from penstock.console import api, master, service, watching
+from penstock.console import api, master, service, task_giving, watching
 from penstock.console.bundle import pack
 from penstock.console.client import Client
 from penstock.console.desired import Desired, Goal, Wanted
@@ -205,7 +205,9 @@ def test_a_command_that_makes_no_sense_says_why(
     assert (wanted.goal, wanted.generation) == (Goal.RUN, 0)
 
 
-@pytest.mark.parametrize(("spread", "verb"), [(False, "kill"), (False, "restore"), (True, "restart"), (True, "crash")])
+@pytest.mark.parametrize(("spread", "verb"), [
+    (False, "kill"), (False, "restart"), (False, "restore"), (True, "restart"), (True, "crash"),
+])  # fmt: skip
 def test_while_a_node_is_away_what_it_should_do_is_refused_and_changes_nothing(
     console: RunningConsole, packed: bytes, spread: bool, verb: str
 ) -> None:
@@ -879,7 +881,7 @@ def test_a_command_that_nobody_has_answered_yet_is_pending_and_one_that_broke_ha
     submit(console, packed)
     console.node("a")
     wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
-    monkeypatch.setattr(service, "_ANSWER_SECONDS", 0.0)
+    monkeypatch.setattr(task_giving, "ANSWER_SECONDS", 0.0)
     given = Nodes.give
 
     def begun(self: Nodes, task: Task) -> None:
@@ -950,7 +952,7 @@ def test_a_command_that_no_node_has_begun_is_refused_and_is_not_done_later(
     submit(console, packed)
     console.node("a")
     wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
-    monkeypatch.setattr(service, "_ANSWER_SECONDS", 0.0)
+    monkeypatch.setattr(task_giving, "ANSWER_SECONDS", 0.0)
     seen: list[Task] = []
     given = Nodes.give
 
@@ -1075,8 +1077,52 @@ def test_one_question_about_a_topology_at_a_time(console: RunningConsole, packed
     first.join()
 
 
-def test_a_stop_that_is_given_during_a_restart_holds(console: RunningConsole, packed: bytes) -> None:
+def submit_to_node(console: RunningConsole, packed: bytes) -> None:
+    """A topology that has a node."""
     submit(console, packed)
+    console.node("a")
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+
+
+@pytest.mark.parametrize(("verb", "how", "code", "words"), [
+    ("restart", "stopping", 200, "its epoch takes longer than 0 s: it stops after that, and starts again"),
+    ("restart", "running", 409, "the node of 'count' has not begun to stop it within 0 s"),
+    ("restart", "failed", 200, "it was stopped after its epoch"),
+    ("dead-letters", "stopping", 409, "the epoch of 'count' takes longer than 0 s, and nothing was done"),
+    ("dead-letters", "running", 409, "the node of 'count' has not begun to stop it within 0 s"),
+])  # fmt: skip
+def test_of_what_does_not_stop_in_time_it_is_not_said_that_it_has(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch, verb: str, how: str, code: int, words: str
+) -> None:
+    monkeypatch.setattr(service, "ANSWER_SECONDS", 0.0)
+    monkeypatch.setattr(task_giving, "ANSWER_SECONDS", 0.0)
+    submit_to_node(console, packed)
+    console.see("count", how=how)
+    command = {"verb": verb} | ({"action": "replay"} if verb == "dead-letters" else {})
+    found, said = raw(console, "/api/topologies/count/commands", "POST", json.dumps(command).encode(),
+                      Content_Type="application/json")  # fmt: skip
+    assert (found, words in said) == (code, True), said
+    if code == 200:
+        assert json.loads(said)["done"] == (how == "failed")
+    wanted = Desired(console.coordinator).get("count")
+    assert wanted is not None
+    assert wanted.goal is Goal.RUN
+    assert console.nodes.tasks("a") == []
+
+
+def test_a_command_that_waits_for_another_one_is_refused_with_that(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_giving, "ANSWER_SECONDS", 0.0)
+    submit_to_node(console, packed)
+    console.see("count", busy=True)
+    with pytest.raises(ConsoleError, match="something else is being done to 'count' on node a, and nothing was done"):
+        console.client.command("count", "checkpoint")
+    assert console.nodes.tasks("a") == []
+
+
+def test_a_stop_that_is_given_during_a_restart_holds(console: RunningConsole, packed: bytes) -> None:
+    submit_to_node(console, packed)
     console.see("count", how="running")
     restarting = threading.Thread(target=lambda: console.client.command("count", "restart"))
     restarting.start()

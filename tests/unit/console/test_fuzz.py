@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
-from penstock.console import service
+from penstock.console import service, task_giving
 from penstock.console.bundle import pack
 from penstock.console.commands import Verb
 from penstock.console.desired import Desired
@@ -95,6 +95,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inhabited]:
     with pytest.MonkeyPatch.context() as patch, running_console(folder / "home") as running:
         # The node answers at once: nobody is to wait longer for it.
         patch.setattr(service, "_LOOK_SECONDS", 0.005)
+        patch.setattr(task_giving, "_LOOK_SECONDS", 0.005)
         wait_until(lambda: running.master.leading)
         running.node("a")
         made = Inhabited(running, pack(folder / "own"))
