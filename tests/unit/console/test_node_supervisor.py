@@ -268,6 +268,58 @@ def test_questions_do_not_put_off_what_a_topology_needs(tmp_path: Path, monkeypa
     wait_until(lambda: nodes.result("1") is not None)
 
 
+def test_a_question_that_nobody_waits_for_any_more_is_not_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    go_on, asked = threading.Event(), []
+
+    def carry_out(self: NodeCommands, wanted: Wanted, tended: object, verb: str, words: Sequence[str]
+                  ) -> tuple[bool, str]:  # fmt: skip
+        asked.append(words[-1])
+        go_on.wait(30)
+        return True, words[-1]
+
+    monkeypatch.setattr(NodeCommands, "carry_out", carry_out)
+    for number in ("1", "2", "3"):
+        nodes.give(Task(number, "n", "state", "t", {"words": ["--json", number]}))
+    node.look()
+    wait_until(lambda: asked)
+    # As who has waited for long enough does.
+    nodes.withdraw("n", "2")
+    go_on.set()
+    wait_until(lambda: nodes.result("3") is not None)
+    assert asked == ["1", "3"]
+    assert (nodes.result("2"), coordinator.list("console/begun/")) == (None, [])
+
+
+def test_a_command_that_waits_for_another_one_can_be_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    go_on, done = threading.Event(), []
+
+    def carry_out(self: NodeCommands, wanted: Wanted, tended: object, verb: str, words: object) -> tuple[bool, str]:
+        done.append(verb)
+        go_on.wait(30)
+        return True, verb
+
+    monkeypatch.setattr(NodeCommands, "carry_out", carry_out)
+    tasks = [Task(str(number), "n", verb, "t") for number, verb in enumerate(("restart", "crash", "rescale"), 1)]
+    for task in tasks:
+        nodes.give(task)
+    node.look()
+    wait_until(lambda: done)
+    taken_back = nodes.take_back(tasks[1], "a restart is going on")
+    assert taken_back is not None
+    assert (taken_back.done, taken_back.said.split(",")[0]) == (False, "a restart is going on")
+    go_on.set()
+    wait_until(lambda: node.look() or nodes.result("3"))
+    assert done == ["restart", "rescale"]
+
+
 def test_an_order_is_given_at_once_whatever_else_is_done(tmp_path: Path) -> None:
     coordinator = MemoryCoordinator()
     node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
