@@ -24,13 +24,14 @@ from typer.testing import CliRunner
 from penstock.cli import topologies
 from penstock.cli.main import app
 from penstock.console import api, master, service, task_giving, watching
+from penstock.console import audit as audit_file
 from penstock.console.bundle import pack
 from penstock.console.client import Client
 from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.home import ConsoleHome
 from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.nodes import Node, Nodes, Task
-from penstock.console.tokens import Role, Tokens
+from penstock.console.tokens import Person, Role, Tokens
 from penstock.console.watching import RECENT_SECONDS
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.errors import CommandRefused, ConsoleError, CoordinationError
@@ -825,13 +826,13 @@ def test_who_may_look_may_not_command(guarded: RunningConsole, packed: bytes) ->
             ask()
     operator.command("count", "stop")
     noted = [(line["who"], line["role"], line["command"], line["topology"], line.get("outcome"))
-             for line in audit(guarded)]  # fmt: skip
+             for line in (*audit(guarded, "refusals.jsonl"), *audit(guarded))]  # fmt: skip
     assert noted == [
         ("ann", "viewer", "POST /api/topologies", None, "refused"),
-        ("bob", "operator", "submit", None, None),
-        ("bob", "operator", "submit", "count", "done"),
         ("ann", "viewer", "POST /api/topologies/count/commands", "count", "refused"),
         ("ann", "viewer", "DELETE /api/topologies/count", "count", "refused"),
+        ("bob", "operator", "submit", None, None),
+        ("bob", "operator", "submit", "count", "done"),
         ("bob", "operator", "stop", "count", None),
         ("bob", "operator", "stop", "count", "done"),
     ]
@@ -841,8 +842,25 @@ def test_who_may_only_look_cannot_push_commands_out_of_the_audit(guarded: Runnin
     viewer = guarded.tokens.create("ann", Role.VIEWER)
     for _ in range(70):
         assert code_for(guarded, "POST", f"/api/topologies/{'x' * 5000}/commands", viewer)[0] == 403
-    assert len(audit(guarded)) == 60
-    assert guarded.home.audit.stat().st_size < 60 * 1000
+    assert not guarded.home.audit.exists()
+    refusals = guarded.home.audit.with_name("refusals.jsonl")
+    assert len(refusals.read_text().splitlines()) == 60
+    assert refusals.stat().st_size < 60 * 1000
+
+
+def test_what_was_commanded_is_never_overwritten_and_refusals_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_file, "_LONGEST", 0)
+    kept = audit_file.Audit(tmp_path / "audit.jsonl")
+    ann, bob = Person("ann", Role.VIEWER), Person("bob", Role.OPERATOR)
+    for topology in "abcd":
+        kept.note(bob, "", "stop", topology)
+        kept.refused(ann, "", "POST", topology, "ann may look but not command")
+    found = {path.name: [json.loads(line)["topology"] for line in path.read_text().splitlines()]
+             for path in tmp_path.iterdir()}  # fmt: skip
+    assert found == {"audit.1.jsonl": ["a"], "audit.2.jsonl": ["b"], "audit.3.jsonl": ["c"], "audit.jsonl": ["d"],
+                     "refusals.1.jsonl": ["c"], "refusals.jsonl": ["d"]}  # fmt: skip
 
 
 def test_a_submission_that_is_no_bundle_is_in_the_audit(console: RunningConsole) -> None:
@@ -852,8 +870,8 @@ def test_a_submission_that_is_no_bundle_is_in_the_audit(console: RunningConsole)
     assert (line["command"], line["outcome"]) == ("submit", "refused")
 
 
-def audit(console: RunningConsole) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in console.home.audit.read_text().splitlines()]
+def audit(console: RunningConsole, name: str = "audit.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in console.home.audit.with_name(name).read_text().splitlines()]
 
 
 def test_what_came_of_a_command_is_written_down_with_it(console: RunningConsole, packed: bytes) -> None:
