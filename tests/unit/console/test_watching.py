@@ -10,7 +10,10 @@ import pytest
 
 from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.master import Candidate, Master
+from penstock.console.metrics import metrics
 from penstock.console.nodes import Node, Nodes
+from penstock.console.seen import SILENT_SECONDS
+from penstock.console.summary import summary
 from penstock.console.watching import RECENT_SECONDS, Watching
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.errors import CommandRefused, CoordinationError
@@ -41,7 +44,8 @@ class Machines:
             self.now += 0.5
             for node, replicas in says.items():
                 epoch = int(self.now * 2)
-                progress = {"epoch": epoch, "tuples": {"ticks": int(self.now * per_second)}, "delivered": {}, "lag": 0}
+                progress = {"epoch": epoch, "tuples": {"ticks": int(self.now * per_second)}, "delivered": {}, "lag": 0,
+                            "late": 0, "failed": {}}  # fmt: skip
                 Nodes(self.coordinator).tell(node, "t", {
                     "how": "running", "why": "", "epoch": epoch, "at": self.now + self.wrong[node],
                     "replicas": replicas, "safety": "", "progress": progress, "busy": False})  # fmt: skip
@@ -56,6 +60,16 @@ class Machines:
         watched = self.watching.get("t")
         assert watched is not None
         return watched.away
+
+
+    def lose_the_coordinator(self, seconds: float) -> None:
+        """It is away, and a master looks every second."""
+        self.coordinator.store.go_away()
+        for _ in range(int(seconds)):
+            self.now += 1.0
+            with pytest.raises(CoordinationError):
+                self.watching.look()
+        self.coordinator.store.come_back()
 
 
 BOTH = [view("1"), view("2")]
@@ -90,6 +104,29 @@ def test_a_replica_of_a_node_that_is_lost_moves_whatever_the_clocks_say(wrong: d
     wanted = Desired(machines.coordinator).get("t")
     assert wanted is not None
     assert wanted.nodes == {"1": "c", "2": "b"}
+
+
+def test_while_the_coordinator_is_away_nobody_says_that_a_node_is() -> None:
+    machines = Machines({"a": 0.0, "b": 0.0})
+    machines.pass_seconds(10, {"a": BOTH, "b": BOTH})
+    watched = machines.watching.get("t")
+    assert watched is not None
+    machines.lose_the_coordinator(60)
+    assert not watched.away
+    assert 'penstock_up{topology="t"} 1.0' in metrics([watched], 2, True)
+    assert summary(watched)["how"] == "running"
+    # Nor at the first look after it, when they have not said anything yet.
+    machines.watching.look()
+    assert (machines.away, machines.lost) == (False, set())
+    machines.pass_seconds(0.5, {"a": BOTH, "b": BOTH})
+    assert watched.seen is not None
+    assert watched.seen["told"] == machines.now, "what is told then is taken in"
+    # Who does not come back is away as soon as ever.
+    machines.lose_the_coordinator(60)
+    machines.pass_seconds(SILENT_SECONDS, {})
+    assert not machines.away
+    machines.pass_seconds(1, {})
+    assert machines.away
 
 
 def test_a_report_that_makes_no_sense_hides_no_other() -> None:
