@@ -110,14 +110,15 @@ class Given:
     def __init__(self, audit: Audit, who: Person, address: str, what: str, topology: str | None) -> None:
         self.unwritten = ""
         self._audit = audit
-        self._who, self._address, self._what, self._topology = who, address, what, topology
+        self.what, self.topology = what, topology
+        self._who, self._address = who, address
         self._id = uuid.uuid4().hex[:12]
 
     def begun(self, **details: Any) -> None:
-        self.unwritten = self._audit.note(self._who, self._address, self._what, self._topology, id=self._id, **details)
+        self.unwritten = self._audit.note(self._who, self._address, self.what, self.topology, id=self._id, **details)
 
     def ended(self, outcome: Outcome, said: str, topology: str | None = None) -> None:
         """`topology` is for a command of which only its end tells what it was for."""
-        wrong = self._audit.note(self._who, self._address, self._what, topology or self._topology, id=self._id,
+        wrong = self._audit.note(self._who, self._address, self.what, topology or self.topology, id=self._id,
                                  outcome=outcome, said=said[:_MOST_WORDS])  # fmt: skip
         self.unwritten = self.unwritten or wrong

@@ -271,7 +271,7 @@ class Service:
         details = {"file": file, "digest": digest, "sets": [item.partition("=")[0] for item in sets],
                    "replace": replace_it, "fresh": fresh, "spread": spread}  # fmt: skip
         # What it is called stands in the file, which nobody has looked into yet.
-        return self._once(key, Given(self._audit, who, address, "submit", None), details, do, secrets)
+        return self._once(key, Given(self._audit, who, address, "submit", None), details, do, secrets, sets)
 
     def _is_copied(self, digest: str) -> bool:
         """Whether another master has a bundle, where there are others: they are waited for, for a while."""
@@ -426,9 +426,9 @@ class Service:
         self._audit.refused(who, address, what, topology, said)
 
     def _once(self, key: str | None, given: Given, details: dict[str, Any], do: Callable[[], dict[str, Any]],
-              secrets: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
+              secrets: Sequence[str] = (), sets: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
         self._require_leading(given)
-        return self._commands.carry_out(key, given, details, do, secrets)
+        return self._commands.carry_out(key, given, details, do, secrets, sets)
 
     def _require_leading(self, given: Given) -> None:
         if self.master.leading:

@@ -174,6 +174,20 @@ def test_the_same_command_twice_is_carried_out_once(console: RunningConsole, pac
     assert after == before + 1
 
 
+def test_a_key_is_of_one_command_only(console: RunningConsole, packed: bytes) -> None:
+    first, second = ({"Penstock_Sets": json.dumps([f"dead_letters={value}"])} for value in ("one", "two"))
+    assert raw(console, "/api/topologies", "POST", packed, Idempotency_Key="k0", **first)[0] == 201
+    again = raw(console, "/api/topologies", "POST", packed, Idempotency_Key="k0", **second)
+    assert (again[0], "another command was given with the key 'k0'" in again[1]) == (422, True)
+    assert give_raw(console, "stop", Idempotency_Key="k1")[0] == 200
+    for code, said in (give_raw(console, "start", Idempotency_Key="k1"),
+                       raw(console, "/api/topologies/count", "DELETE", Idempotency_Key="k1")):  # fmt: skip
+        assert (code, "and this one was not done" in said) == (422, True)
+    wanted = Desired(console.coordinator).get("count")
+    assert wanted is not None
+    assert (wanted.goal, wanted.sets) == (Goal.STOP, ("dead_letters=one",))
+
+
 @pytest.mark.parametrize(("path", "command", "code", "words"), [
     ("sum", {"verb": "stop"}, 404, "there is no topology 'sum'"),
     ("count", {"verb": "freeze", "replica": "7"}, 404, "has no replica '7'"),
@@ -1002,6 +1016,26 @@ def test_a_browser_keeps_its_token_where_pages_cannot_read_it(guarded: RunningCo
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     assert raw(guarded, "/api/topologies", Cookie=cookie.partition(";")[0])[0] == 200
+
+
+def test_two_consoles_of_one_machine_do_not_share_their_cookie(
+    guarded: RunningConsole, tmp_path: Path
+) -> None:
+    token = guarded.tokens.create("ann", Role.VIEWER)
+    port = guarded.url.rpartition(":")[2]
+    # A browser sends all that it has for this host.
+    both = f"penstock-1=something; penstock-{port}={token}"
+    assert raw(guarded, "/api/topologies", Cookie=both)[0] == 200
+    assert raw(guarded, "/api/topologies", Cookie=f"penstock-1={token}")[0] == 401
+    assert raw(guarded, "/api/session", "DELETE")[0] == 204
+
+
+def test_where_no_token_is_needed_a_wrong_cookie_keeps_nobody_out(console: RunningConsole) -> None:
+    cookie = f"penstock-{console.url.rpartition(':')[2]}=penstock_abc_left-over"
+    assert raw(console, "/api/topologies", Cookie=cookie)[0] == 200
+    # Who gives a token by hand means it.
+    code, said = raw(console, "/api/topologies", Cookie=cookie, Authorization="Bearer penstock_abc_wrong")
+    assert (code, "the token is wrong" in said) == (401, True)
 
 
 def test_a_command_is_bounded_before_anybody_looks_at_it(console: RunningConsole) -> None:
