@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -9,12 +10,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from penstock.console import home as home_of_console
 from penstock.console import node_supervisor
 from penstock.console.audit import Audit
 from penstock.console.bundle import contents, digest_of, pack
@@ -25,7 +28,7 @@ from penstock.console.metrics import metrics
 from penstock.console.node_commands import NodeCommands
 from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.nodes import Node, Nodes, Task
-from penstock.console.private_files import private
+from penstock.console.private_files import private, write_private
 from penstock.console.summary import summary
 from penstock.console.tended import Tended
 from penstock.console.tending import There, begun_with
@@ -47,19 +50,21 @@ from .looking import look_with_files
 from .made_up_processes import await_told, holder_of, times_told
 
 
-def test_a_disk_that_takes_nothing_is_told_and_tried_again(tmp_path: Path) -> None:
+def test_a_disk_that_takes_nothing_is_told_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(home_of_console, "write_private", full)
     (tmp_path / "own").mkdir()
     (tmp_path / "own/topology.yaml").write_text("topology: t\n")
     packed = pack(tmp_path / "own")
     coordinator, home = MemoryCoordinator(), ConsoleHome(tmp_path / "home")
     digest = digest_of(contents(packed))
     Desired(coordinator).add(Wanted("t", digest, "topology.yaml", nodes={"1": "n"}))
-    # Where a note would be written there is something else.
-    (home.topology("t", "n").path / ".begun.draft").mkdir(parents=True)
     node = NodeSupervisor(Node("n", "here", 1, "0"), home, coordinator, lambda _: packed)
     look_with_files(node)
     seen = Nodes(coordinator).told()["t"]["n"]
-    assert (seen["how"], "Is a directory" in seen["why"]) == ("starting", True)
+    assert (seen["how"], "No space left on device" in seen["why"]) == ("starting", True)
     # Not at once, but after a pause; and it does not count as a failure of the topology.
     tried = node._tended["t"].not_before
     node.look()
@@ -799,6 +804,23 @@ def test_files_in_which_it_may_stand_are_for_their_owner(tmp_path: Path) -> None
     coordinator.close()
     assert {"console.sqlite", "console.sqlite-wal", "begun", "run.log", "audit.jsonl", "replica.log"} <= set(files)
     assert set(files.values()) == {0o600}, files
+
+
+def test_two_who_write_the_same_file_at_once_both_do(tmp_path: Path) -> None:
+    path, together = tmp_path / "bundle.zip", threading.Barrier(2)
+    contents_of = [bytes([number]) * 1_000_000 for number in (1, 2)]
+
+    def write(content: bytes) -> None:
+        for _ in range(30):
+            together.wait(30)
+            write_private(path, content)
+
+    with ThreadPoolExecutor(2) as writing:
+        for done in [writing.submit(write, content) for content in contents_of]:
+            done.result()
+    assert path.read_bytes() in contents_of
+    assert [each.name for each in tmp_path.iterdir()] == ["bundle.zip"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_the_log_of_each_replica_is_cut_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
