@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 
 from penstock.console.commands import busy, paused
 from penstock.console.desired import Desired, Goal, Wanted
+from penstock.console.keeping import Keepers
 from penstock.console.nodes import Nodes
 from penstock.console.placing import load_of, place
 from penstock.console.watching import LOOK_SECONDS, Watching
@@ -34,6 +35,7 @@ class Candidate:
     """A master, leading or not."""
 
     name: str
+    """Of this start alone."""
     url: str
     """Where its page is."""
     version: str
@@ -55,6 +57,8 @@ class Master:
         self._election = Election(coordinator, ELECTION, me.name, LEASE_SECONDS)
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._dead: set[str] = set()
+        """Masters that did not campaign when it was last looked."""
         self._lock = threading.Lock()
         self._pausing: set[str] = set()
         """The topologies that this one has paused for something that it does now."""
@@ -69,6 +73,11 @@ class Master:
         self._election.campaign()
         self._thread = threading.Thread(target=self._watch_until_over, name="penstock-watching", daemon=True)
         self._thread.start()
+
+    def _say_where(self) -> None:
+        """Once more, where it was taken for dead."""
+        if self._coordinator.get(_MASTERS + self.me.name) is None:
+            self._coordinator.put(_MASTERS + self.me.name, json.dumps(asdict(self.me)))
 
     def stop(self) -> None:
         self._over.set()
@@ -138,6 +147,17 @@ class Master:
             if wanted.goal is Goal.PAUSE and wanted.name not in self._pausing:
                 self._desired.change(wanted.name, resumed)
 
+    def _forget_the_dead(self) -> None:
+        """What masters have left that were killed: each start has a name of its own. One that was frozen says again
+        where it is."""
+        told = {key.removeprefix(_MASTERS) for key in self._coordinator.list(_MASTERS)}
+        dead = told - set(self._election.candidates())
+        # Whoever has just started may not campaign yet.
+        for name in dead & self._dead:
+            self._coordinator.delete(_MASTERS + name)
+            Keepers(self._coordinator).forget(name)
+        self._dead = dead
+
     def _watch_until_over(self) -> None:
         looks = 0
         odd: frozenset[str] = frozenset()
@@ -149,11 +169,13 @@ class Master:
                     self._say(each)
                 odd = self.watching.odd
                 self.watching.write_events(self.leading)
+                self._say_where()
                 if self.leading:
                     self._resume()
                     self.place_all()
                     if looks % _LOOKS_BETWEEN_TIDYING == 0:
                         self._nodes.forget_old_results()
+                        self._forget_the_dead()
                 looks += 1
             except (CoordinationError, CommandRefused):
                 # Refused: it was removed since the look.

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.console.desired import Desired, Goal, Wanted
+from penstock.console.keeping import Keepers
 from penstock.console.master import Candidate, Master
 from penstock.console.metrics import metrics
 from penstock.console.nodes import Node, Nodes
@@ -187,6 +188,34 @@ def test_what_was_paused_when_the_coordinator_went_away_runs_again_when_it_is_ba
         wait_until(lambda: (desired.get("t") or SPREAD).goal is Goal.RUN)
     finally:
         coordinator.store.come_back()
+        master.stop()
+
+
+def test_what_a_killed_master_has_left_is_forgotten_and_one_that_lives_says_it_again() -> None:
+    coordinator = MemoryCoordinator()
+    master = Master(coordinator, Candidate("m", "", "0", 1))
+    for name in ("m", "killed"):
+        coordinator.put(f"console/masters/{name}", "{}")
+        Keepers(coordinator).tell(name, {"a"})
+    master._election.campaign()
+    try:
+        wait_until(lambda: master._election.candidates() == ["m"])
+        master._forget_the_dead()
+        # It may have just started.
+        assert len(coordinator.list("console/masters/")) == 2
+        master._forget_the_dead()
+        assert coordinator.list("console/masters/") == ["console/masters/m"]
+        assert (Keepers(coordinator).of("m"), Keepers(coordinator).of("killed")) == ({"a"}, set())
+    finally:
+        master.stop()
+    # Frozen for so long that another one took it for dead.
+    master = Master(coordinator, Candidate("m", "", "0", 1))
+    master.start()
+    try:
+        wait_until(lambda: coordinator.list("console/masters/"))
+        coordinator.delete("console/masters/m")
+        wait_until(lambda: coordinator.list("console/masters/"))
+    finally:
         master.stop()
 
 
