@@ -461,6 +461,10 @@ def test_a_log_that_is_followed_goes_on_with_what_is_new(
     meanwhile.append(lambda: write("b", "four\n"))
     shown = CliRunner().invoke(app, ["logs", "count", "--follow", "--node", "b", "--at", console.url])
     assert shown.stdout.splitlines() == ["here is b", "three", "four"]
+    # More at once than the end of it that is shown.
+    meanwhile.append(lambda: logs["b"].write_text("much later\n"))
+    shown = CliRunner().invoke(app, ["logs", "count", "--follow", "--node", "b", "--at", console.url])
+    assert shown.stdout.splitlines()[-2:] == ["… lines are left out: more was said at once than is shown", "much later"]
 
 
 def test_it_is_stopped_for_what_cannot_be_done_while_it_runs(console: RunningConsole, packed: bytes) -> None:
