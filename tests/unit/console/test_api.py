@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -201,6 +202,9 @@ def test_a_key_is_of_one_command_only(console: RunningConsole, packed: bytes) ->
     ("count", {"verb": "restore", "name": "old"}, 409, "has no node yet"),
     ("count", {"verb": "dance"}, 422, "verb"),
     ("count", {"verb": "interval"}, 422, "interval needs interval"),
+    ("count", {"verb": "checkpoint", "name": "a", "delete": "b"}, 422, "takes name or delete"),
+    ("count", {"verb": "checkpoint", "delete": "../../x"}, 422, "delete"),
+    ("count", {"verb": "restore", "name": "a", "delete": "b"}, 422, "takes no delete"),
     ("count", {"verb": "stop", "replica": "1"}, 422, "takes no replica"),
     ("count", {"verb": "interval", "interval": "--help"}, 422, "interval"),
     ("count", {"verb": "checkpoint", "name": "../../x"}, 422, "name"),
@@ -830,6 +834,19 @@ def test_a_wrong_token_and_an_expired_one_are_told_apart(guarded: RunningConsole
     assert (code, "has expired" in said) == (401, True)
     guarded.tokens.revoke(right.split("_")[1])
     assert raw(guarded, "/api/topologies", Authorization=f"Bearer {right}")[0] == 401
+
+
+def test_an_open_page_ends_when_its_token_is_revoked(guarded: RunningConsole) -> None:
+    token = guarded.tokens.create("ann", Role.VIEWER)
+    request = urllib.request.Request(f"{guarded.url}/api/stream", headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=10) as stream:
+        lines = (line.decode().rstrip() for line in stream)
+        assert next(lines).startswith("data: [")
+        guarded.tokens.revoke(token.split("_")[1])
+        # What was being sent still comes; then why there is no more, and the end.
+        *_, kind, why, empty = islice(lines, 100)
+    assert (kind, empty) == ("event: gone", "")
+    assert "the token is wrong" in json.loads(why.removeprefix("data: "))["error"]
 
 
 def test_who_may_look_may_not_command(guarded: RunningConsole, packed: bytes) -> None:
