@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import subprocess
 import sys
@@ -44,6 +45,7 @@ def holder_of(state: StateFolder) -> Iterator[subprocess.Popen[str]]:
 def await_told(process: subprocess.Popen[str]) -> None:
     """Until it is told to end."""
     assert process.stdout is not None
+    assert select.select([process.stdout], [], [], 10)[0], "nobody has told it"
     assert process.stdout.readline() == "told\n"
 
 
