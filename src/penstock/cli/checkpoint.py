@@ -29,7 +29,8 @@ def checkpoint(
     state: StateOption = None,
     coordinator: CoordinatorOption = None,
     nodes: Annotated[
-        Path | None, typer.Option(hidden=True, help="With --list: those of all nodes, which keep what they have here.")
+        Path | None,
+        typer.Option(hidden=True, help="With --list and --delete: those of all nodes, which keep what they have here."),
     ] = None,
     at: AtOption = None,
     token: TokenOption = None,
@@ -49,8 +50,8 @@ def checkpoint(
 
     folder = settled_state(topology, state)
     if delete is not None:
-        delete_snapshot(folder, delete)
-        typer.echo(f"checkpoint '{delete}' is removed", err=True)
+        delete_snapshot(_holder(topology.name, folder, nodes, delete), delete)
+        typer.echo(f"checkpoint '{delete}' is removed")
     elif listing:
         found = [{**summary(each), **of} for state, of in _places(topology.name, folder, nodes)
                  for each in list_snapshots(state)]  # fmt: skip
@@ -73,12 +74,19 @@ def _places(topology: str, own: StateFolder, nodes: Path | None) -> list[tuple[S
     return [(StateFolder(path), {"node": path.parents[1].name}) for path in sorted(nodes.glob(f"*/{topology}/state"))]
 
 
+def _holder(topology: str, own: StateFolder, nodes: Path | None, name: str) -> StateFolder:
+    """Among whose files a checkpoint is; the own ones where it is nowhere, which say so."""
+    there = [(state, of) for state, of in _places(topology, own, nodes) if (state.snapshots / name).is_dir()]
+    if len(there) > 1:
+        nodes_of = " and ".join(of["node"] for _, of in there)
+        fail(f"nodes {nodes_of} each have a checkpoint '{name}': remove one, with that node's --state", 1)
+    return there[0][0] if there else own
+
+
 def _at_console(topology: str, name: str | None, listing: bool, delete: str | None, as_json: bool, at: str | None,
                 token: str | None, authority: Path | None) -> None:  # fmt: skip
-    if delete is not None:
-        fail("a console removes no checkpoints: give the topology's file in its home", 2)
-    if not listing:
-        give(topology, "checkpoint", at, token, authority, as_json=as_json, name=name)
+    if delete is not None or not listing:
+        give(topology, "checkpoint", at, token, authority, as_json=as_json, name=name, delete=delete)
         return
     with meant_as_name(topology):
         _show(topology, client(at, token, authority).get(f"/api/topologies/{topology}/checkpoints"), as_json)

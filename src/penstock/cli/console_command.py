@@ -22,7 +22,6 @@ TAKEN: dict[str, frozenset[str]] = {
     "crash": frozenset({"replica"}),
     "script": frozenset({"commands"}),
     "dead-letters": frozenset({"operator", "replay", "discard", "last", "as_json"}),
-    # What to do instead of `--delete` it says itself.
     "checkpoint": frozenset({"name", "listing", "delete", "as_json"}),
     # A console always replaces what the topology had.
     "restore": frozenset({"replacing", "fresh_sinks", "as_json"}),

@@ -100,7 +100,9 @@ def logs(
                 # The others are shown all the same.
                 typer.echo(f"{home}: {error}", err=True)
                 continue
-            for line in new_lines(text, shown.get(home, "")):
+            lines, whole = new_lines(text, shown.get(home, ""))
+            said = lines if whole else ["… lines are left out: more was said at once than is shown", *lines]
+            for line in said:
                 typer.echo(line if len(homes) == 1 else f"{home}: {line}")
             shown[home] = text
         if not follow:
@@ -108,17 +110,18 @@ def logs(
         time.sleep(_LOOK_SECONDS)
 
 
-def new_lines(text: str, before: str) -> list[str]:
-    """The lines of the end of a log that stand behind those that were there before."""
+def new_lines(text: str, before: str) -> tuple[list[str], bool]:
+    """The lines of the end of a log that stand behind those that were there before, and whether those are all."""
     lines, known = text.splitlines(), before.splitlines()
     if not known:
-        return lines
+        return lines, True
     # Both are ends of the same log: the later one has lost some lines at its beginning, and gained some at its end.
     for length in range(len(lines), 0, -1):
         most = min(length, len(known))
         if lines[length - most : length] == known[-most:]:
-            return lines[length:]
-    return lines
+            return lines[length:], True
+    # The log was cut, and has said nothing since; or what came between is not among what is shown.
+    return lines, not lines
 
 
 def start(name: Name, at: AtOption = None, token: TokenOption = None, authority: AuthorityOption = None) -> None:

@@ -22,12 +22,11 @@ from penstock.console.bundle import MAX_BYTES
 from penstock.console.client import MOST_SETS, SETS
 from penstock.console.commands import Command
 from penstock.console.metrics import metrics
-from penstock.console.once_per_key import OutcomeUnknown
+from penstock.console.once_per_key import KeyTaken, OutcomeUnknown
 from penstock.console.service import NotLeading, Service, TooManyQuestions
 from penstock.console.tokens import Person, Role, Tokens
 from penstock.errors import BundleError, CommandRefused, CoordinationError, PenstockError
 
-COOKIE = "penstock"
 LOCAL = Person("somebody on this machine", Role.OPERATOR)
 _STREAM_SECONDS = 0.3
 """A page that is open is told something new so often."""
@@ -53,7 +52,8 @@ TopologyName = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
 Key = Annotated[
     str | None,
     Header(alias="Idempotency-Key", pattern=r"^[A-Za-z0-9_-]{1,100}$",
-           description="A command with the same key twice is carried out once, and has the same answer."),
+           description="A command with the same key twice is carried out once, and has the same answer; another one "
+                       "with that key is refused."),
 ]  # fmt: skip
 
 
@@ -70,15 +70,22 @@ class Access:
 
     def person(self, request: Request) -> Person:
         """Who is asking; raises 401 when nobody knows."""
-        text = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-        text = text or request.cookies.get(COOKIE, "")
+        given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        text = given or request.cookies.get(cookie_of(request), "")
         token = self.tokens.check(text) if text else None
         if token is not None and not token.expired:
             return Person(token.name, token.role)
-        if self.open and not text:
+        if self.open and not given:
+            # A cookie may be left of another console that was here, and nobody has asked for it to be sent.
             return LOCAL
         why = "the token has expired" if token is not None else "the token is wrong" if text else "a token is needed"
         raise HTTPException(401, f"{why}: make one with `penstock token create`", {"WWW-Authenticate": "Bearer"})
+
+
+def cookie_of(request: Request) -> str:
+    """What the cookie with the token is called: a browser sends it to every port of a host, so it has its own in it."""
+    port = request.headers.get("host", "").rpartition(":")[2]
+    return f"penstock-{port}" if port.isdecimal() else "penstock"
 
 
 class Session(BaseModel):
@@ -267,14 +274,15 @@ def _add_session(app: FastAPI, access: Access) -> None:
         if token is None or token.expired:
             raise HTTPException(401, "the token has expired" if token else "the token is wrong")
         answer = Response(status_code=204)
-        answer.set_cookie(COOKIE, session.token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+        answer.set_cookie(cookie_of(request), session.token, httponly=True, samesite="strict",
+                          secure=request.url.scheme == "https")  # fmt: skip
         return answer
 
     @app.delete("/api/session", tags=["session"], status_code=204)
-    def end() -> Response:
+    def end(request: Request) -> Response:
         """Have the browser forget it."""
         answer = Response(status_code=204)
-        answer.delete_cookie(COOKIE)
+        answer.delete_cookie(cookie_of(request))
         return answer
 
 
@@ -373,7 +381,7 @@ def _tell_errors(app: FastAPI) -> None:
                 return _refusal(504, str(error))
             case TooManyQuestions():
                 return _refusal(429, str(error))
-            case BundleError():
+            case BundleError() | KeyTaken():
                 return _refusal(422, str(error))
             case _:
                 return _refusal(400, str(error))

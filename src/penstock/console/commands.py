@@ -52,7 +52,7 @@ _MAY_HAVE = {
     Verb.UNFREEZE: ("replica", "operator"),
     Verb.INTERVAL: ("operator",),
     Verb.CRASH: ("replica",),
-    Verb.CHECKPOINT: ("name",),
+    Verb.CHECKPOINT: ("name", "delete"),
     Verb.RESTORE: ("fresh_sinks",),
     Verb.DEAD_LETTERS: ("operator", "letters"),
 }
@@ -78,6 +78,7 @@ class Command(BaseModel):
     interval: Duration | None = Field(None, description="For interval: from epoch to epoch, `500ms`; or `default`.")
     instances: int | None = Field(None, ge=1, le=1000, description="For rescale: how many instances.")
     name: Name | None = Field(None, description="For checkpoint: what to call it; for restore: which one.")
+    delete: Name | None = Field(None, description="For checkpoint: which one to remove, in place of taking one.")
     action: LetterAction | None = Field(None, description="For dead-letters: `replay` or `discard`.")
     fresh_sinks: bool | None = Field(None, description="For restore: whether the sinks' output begins anew.")
     letters: list[LetterId] | None = Field(None, max_length=100, description="For dead-letters: these; without, all.")
@@ -92,6 +93,8 @@ class Command(BaseModel):
             raise ValueError(f"{self.verb} needs {' and '.join(missing)}")
         if extra:
             raise ValueError(f"{self.verb} takes no {' and no '.join(extra)}")
+        if {"name", "delete"} <= given:
+            raise ValueError(f"{self.verb} takes name or delete: it takes one, or removes one")
         return self
 
 
@@ -101,11 +104,8 @@ def new_goal(command: Command, wanted: Wanted) -> Wanted:
         raise CommandRefused(
             f"'{wanted.name}' may not be crashed on purpose: say `chaos: allowed` in its file, and submit it again"
         )
-    if wanted.spread and command.verb is Verb.RESTORE:
-        if wanted.goal is Goal.PAUSE:
-            raise CommandRefused(f"something else is being done to '{wanted.name}', which was stopped for it: look at "
-                                 "its events, and try again when it runs")  # fmt: skip
-        return wanted if wanted.goal is Goal.STOP else replace(wanted, goal=Goal.PAUSE)
+    if wanted.goal is Goal.PAUSE and command.verb in (Verb.RESTORE, Verb.RESTART):
+        raise busy(wanted.name)
     if command.verb is Verb.RESTART and (wanted.replicas < 2 or wanted.spread):
         # A node whose only replica could not go on has given up, and starts it again.
         return replace(wanted, goal=Goal.RUN, starts=wanted.starts + 1)
@@ -121,6 +121,20 @@ def new_goal(command: Command, wanted: Wanted) -> Wanted:
             return replace(wanted, goal=Goal.RUN, starts=wanted.starts + 1)
         case _:
             return wanted
+
+
+def paused(now: Wanted) -> Wanted:
+    """Stopped for something that is done meanwhile; raises CommandRefused for one that is not to run."""
+    if now.goal is Goal.PAUSE:
+        raise busy(now.name)
+    if now.goal is not Goal.RUN:
+        raise CommandRefused(f"'{now.name}' was stopped meanwhile, and nothing else was done: try again")
+    return replace(now, goal=Goal.PAUSE)
+
+
+def busy(name: str) -> CommandRefused:
+    return CommandRefused(f"something else is being done to '{name}', which was stopped for it: look at its events, "
+                          "and try again when it runs")  # fmt: skip
 
 
 def words_for(command: Command) -> Sequence[str] | None:
@@ -139,7 +153,8 @@ def words_for(command: Command) -> Sequence[str] | None:
         case Verb.DEAD_LETTERS:
             return [f"--{command.action}", *options, *(command.letters or ())]
         case Verb.CHECKPOINT:
-            return [] if command.name is None else ["--name", command.name]
+            return [part for key in ("name", "delete") if (value := getattr(command, key)) is not None
+                    for part in (f"--{key}", value)]  # fmt: skip
         case _:
             return options
 
@@ -154,5 +169,6 @@ def told(command: Command) -> str:
     parts = [f"replica {command.replica}" if command.replica else "",
              f"operator {command.operator}" if command.operator else "",
              command.interval or "", f"{command.instances} instances" if command.instances else "",
-             command.name or "", command.action or ""]  # fmt: skip
+             command.name or "", f"delete {command.delete}" if command.delete else "",
+             command.action or ""]  # fmt: skip
     return " ".join([command.verb, *(part for part in parts if part)])

@@ -131,7 +131,8 @@ class ConsoleHome:
 
     def forget_bundles(self, wanted: Collection[str]) -> None:
         """Remove those that nobody wants any more, and that are not of today: somebody may be about to want one."""
-        for path in (self.path / "bundles").glob("*.zip"):
+        # Also drafts of a master that was killed.
+        for path in (self.path / "bundles").glob("*"):
             with suppress(FileNotFoundError):
                 if path.stem not in wanted and path.stat().st_mtime < time.time() - _BUNDLE_SECONDS:
                     path.unlink()

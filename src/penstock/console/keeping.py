@@ -51,7 +51,6 @@ class Keeping:
         self._keepers = Keepers(coordinator)
         self._fetch = fetch
         self._say = say
-        self._told: set[str] | None = None
         self._said = ""
         self._tidy_at = 0.0
         """When to look next for files that nobody wants."""
@@ -78,10 +77,10 @@ class Keeping:
         troubles = [said for digest in sorted(wanted) if (said := self._copy(digest))]
         self._tell("; ".join(troubles))
         kept = {digest for digest in wanted if self._home.bundle(digest).exists()}
-        changed = kept != self._told
+        # Not what it has told itself: who was frozen for long is taken for dead, and what it has told is forgotten.
+        changed = kept != self._keepers.of(self._master)
         if changed:
             self._keepers.tell(self._master, kept)
-            self._told = kept
         if changed or time.monotonic() >= self._tidy_at:
             self._home.forget_bundles(wanted)
             self._tidy_at = time.monotonic() + _TIDY_SECONDS

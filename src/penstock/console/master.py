@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
+from penstock.console.commands import busy, paused
 from penstock.console.desired import Desired, Goal, Wanted
+from penstock.console.keeping import Keepers
 from penstock.console.nodes import Nodes
 from penstock.console.placing import load_of, place
 from penstock.console.watching import LOOK_SECONDS, Watching
@@ -33,6 +35,7 @@ class Candidate:
     """A master, leading or not."""
 
     name: str
+    """Of this start alone."""
     url: str
     """Where its page is."""
     version: str
@@ -54,6 +57,9 @@ class Master:
         self._election = Election(coordinator, ELECTION, me.name, LEASE_SECONDS)
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._dead: set[str] = set()
+        """Masters that did not campaign when it was last looked."""
+        self._lock = threading.Lock()
         self._pausing: set[str] = set()
         """The topologies that this one has paused for something that it does now."""
 
@@ -67,6 +73,11 @@ class Master:
         self._election.campaign()
         self._thread = threading.Thread(target=self._watch_until_over, name="penstock-watching", daemon=True)
         self._thread.start()
+
+    def _say_where(self) -> None:
+        """Once more, where it was taken for dead."""
+        if self._coordinator.get(_MASTERS + self.me.name) is None:
+            self._coordinator.put(_MASTERS + self.me.name, json.dumps(asdict(self.me)))
 
     def stop(self) -> None:
         self._over.set()
@@ -106,24 +117,49 @@ class Master:
 
     @contextmanager
     def pausing(self, name: str) -> Iterator[None]:
-        """While something is done for which a topology is paused; then it runs, unless somebody has stopped it."""
-        self._pausing.add(name)
+        """While something is done for which a topology is paused; then it runs, unless somebody has stopped it.
+
+        Raises CommandRefused where it is not to run, or where it is paused for something else.
+        """
+        with self._lock:
+            if name in self._pausing:
+                raise busy(name)
+            self._pausing.add(name)
         try:
-            self._desired.change(name, lambda now: replace(now, goal=Goal.PAUSE))
-            yield
+            self._desired.change(name, paused)
+            try:
+                yield
+            finally:
+                # Without the coordinator who leads does it at its next look.
+                with contextlib.suppress(CoordinationError):
+                    self._desired.change(name, _running_again)
         finally:
-            self._desired.change(name, _running_again)
             self._pausing.discard(name)
 
     def _resume(self) -> None:
-        """What the leader before had paused for something that it did not come to do."""
+        """What is paused for something that nobody does any more: its leader was lost, or could not say so."""
+
+        def resumed(now: Wanted) -> Wanted:
+            # This one may have begun something since the look.
+            return now if now.name in self._pausing else _running_again(now)
+
         for wanted in self.watching.wanted():
-            # This one may have led before, and be at it still.
             if wanted.goal is Goal.PAUSE and wanted.name not in self._pausing:
-                self._desired.change(wanted.name, _running_again)
+                self._desired.change(wanted.name, resumed)
+
+    def _forget_the_dead(self) -> None:
+        """What masters have left that were killed: each start has a name of its own. One that was frozen says again
+        where it is."""
+        told = {key.removeprefix(_MASTERS) for key in self._coordinator.list(_MASTERS)}
+        dead = told - set(self._election.candidates())
+        # Whoever has just started may not campaign yet.
+        for name in dead & self._dead:
+            self._coordinator.delete(_MASTERS + name)
+            Keepers(self._coordinator).forget(name)
+        self._dead = dead
 
     def _watch_until_over(self) -> None:
-        looks, led = 0, False
+        looks = 0
         odd: frozenset[str] = frozenset()
         while not self._over.is_set():
             began = time.monotonic()
@@ -133,15 +169,13 @@ class Master:
                     self._say(each)
                 odd = self.watching.odd
                 self.watching.write_events(self.leading)
+                self._say_where()
                 if self.leading:
-                    if not led:
-                        self._resume()
-                    led = True
+                    self._resume()
                     self.place_all()
                     if looks % _LOOKS_BETWEEN_TIDYING == 0:
                         self._nodes.forget_old_results()
-                else:
-                    led = False
+                        self._forget_the_dead()
                 looks += 1
             except (CoordinationError, CommandRefused):
                 # Refused: it was removed since the look.

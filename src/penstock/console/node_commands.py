@@ -63,8 +63,14 @@ class NodeCommands:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def take(self, task: Task, wanted: Wanted | None, tended: Tended | None) -> None:
-        """Begin a task, unless something else is done to the topology: then at the next look."""
+        """Begin a task, unless something else is done to the topology: then at a later look.
+
+        What waits is not begun: whoever has given it may take it back.
+        """
         if task.id in self._taken:
+            return
+        words = [str(word) for word in task.arguments.get("words", ())]
+        if tended is not None and _waits(task, words, tended):
             return
         if not self._nodes.begin(task, self._node.run):
             if not self._nodes.is_taken_back(task):
@@ -73,7 +79,6 @@ class NodeCommands:
         if wanted is None or tended is None:
             self._nodes.finish(task, False, f"topology '{task.topology}' does not run on node '{self._node.name}'")
             return
-        words = [str(word) for word in task.arguments.get("words", ())]
         if task.verb == LOG:
             # At once: it takes no process.
             self._nodes.finish(task, *_log_or_why(wanted, tended, words[0] if words else None))
@@ -88,21 +93,26 @@ class NodeCommands:
                 done, said = False, f"{type(error).__name__}: {error}"
             self._finish(task, done, said)
 
-        if task.verb == "state" or "--json" in words:
+        def answer() -> None:
+            with contextlib.suppress(CoordinationError):
+                if self._nodes.is_withdrawn(task):
+                    # Others wait behind it, who want to know.
+                    self._nodes.drop(task)
+                    return
+            carry_out()
+
+        self._taken.add(task.id)
+        if _is_question(task, words):
             # It changes nothing: what the topology needs is not put off for it.
-            self._taken.add(task.id)
-            self._questions.submit(carry_out)
+            self._questions.submit(answer)
         elif task.verb in ORDERS:
             # A wish, and done at once: it need not wait for what goes from replica to replica.
-            self._taken.add(task.id)
             self._quick.submit(carry_out)
-        elif not tended.busy:
-            self._taken.add(task.id)
-            self.in_background(tended, task.verb, carry_out, "--replay" not in words)
-        elif task.verb == Verb.KILL and tended.may_be_killed:
+        elif tended.busy:
             # Whoever says kill does not want to wait for minutes: what is being done ends by itself.
-            self._taken.add(task.id)
             self._kills.submit(carry_out)
+        else:
+            self.in_background(tended, task.verb, carry_out, "--replay" not in words)
 
     def in_background(self, tended: Tended, verb: str, work: Callable[[], object], killable: bool = False) -> None:
         """`killable` unless its words say otherwise: whether a kill may pass by, if its verb is of that kind."""
@@ -209,6 +219,17 @@ class NodeCommands:
                 self._nodes.finish(task, done, said)
                 return
             self._over.wait(_AGAIN_SECONDS)
+
+
+def _is_question(task: Task, words: Sequence[str]) -> bool:
+    return task.verb == "state" or "--json" in words
+
+
+def _waits(task: Task, words: Sequence[str], tended: Tended) -> bool:
+    """Whether a task is put off for what is being done to its topology."""
+    if not tended.busy or task.verb == LOG or task.verb in ORDERS or _is_question(task, words):
+        return False
+    return not (task.verb == Verb.KILL and tended.may_be_killed)
 
 
 def _log_or_why(wanted: Wanted, tended: Tended, replica: str | None) -> tuple[bool, str]:

@@ -121,7 +121,7 @@ class NodeSupervisor:
         for path in sorted((self._home.nodes / self.node.name).glob("*/state")):
             name = path.parent.name
             try:
-                runs = StateFolder(path).running() is not None
+                runs = StateFolder(path).running() is not None or bool(_replicas_at(StateFolder(path)))
             except Exception as error:
                 # It may run: each look tries to see it.
                 self._say(f"{name}: {_in_words(error)}")
@@ -185,6 +185,7 @@ class NodeSupervisor:
         alive = tended.process is not None or place.state.running() is not None
         # At once: it can be stopped also where the rest cannot be read.
         tended.there = there = replace(there, begun=place.begun(), alive=alive, stopping=there.stopping and alive)
+        tended.there = there = replace(there, unwatched=not alive and bool(_replicas_at(place.state)))
         committed = place.state.furthest().committed()
         failures = 0 if committed.epoch > there.epoch else there.failures
         tended.there = replace(there, epoch=committed.epoch, ended=committed.ended, failures=failures)
@@ -286,10 +287,15 @@ class NodeSupervisor:
         """Whether replicas of another version, which nobody watches, still run here; they are told to end."""
         if not is_another(wanted, tended.there.begun):
             return False
-        left = [process for state in tended.place.state.replicas().values() if (process := state.running()) is not None]
-        for process in left:
+        return self._ends_unwatched(tended)
+
+    def _ends_unwatched(self, tended: Tended) -> bool:
+        """Whether replicas that nobody watches still run here; they are told to end after their epoch, once."""
+        left = _replicas_at(tended.place.state)
+        for process in left - tended.told_to_end:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGTERM)
+        tended.told_to_end = left
         return bool(left)
 
     def _put_in_place(self, wanted: Wanted, tended: Tended) -> None:
@@ -376,6 +382,11 @@ class NodeSupervisor:
         tended.why = tended.trouble = ""
 
     def _stop(self, name: str, tended: Tended) -> None:
+        if tended.there.unwatched:
+            if not tended.told_to_end:
+                self._say(f"{name}: its replicas, which nobody watches, stop after their epoch")
+            self._ends_unwatched(tended)
+            return
         process = tended.place.state.running()
         if process is None and tended.process is not None:
             process = tended.process.pid
@@ -387,7 +398,7 @@ class NodeSupervisor:
 
     def _let_go(self, name: str, tended: Tended) -> None:
         """It is not wanted here any more."""
-        if tended.there.alive:
+        if tended.there.alive or tended.there.unwatched:
             if not tended.there.stopping:
                 self._stop(name, tended)
             return
@@ -403,6 +414,11 @@ class NodeSupervisor:
             topology = tended.place.state.coordinator_of(wanted.name, self._calling.shared_log(wanted))
             tended.coordinator = open_coordinator(topology)
         return Roster(tended.coordinator)
+
+
+def _replicas_at(state: StateFolder) -> frozenset[int]:
+    """The processes of the replicas that run."""
+    return frozenset(process for each in state.replicas().values() if (process := each.running()) is not None)
 
 
 def _in_words(error: Exception) -> str:

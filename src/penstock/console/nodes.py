@@ -128,14 +128,21 @@ class Nodes:
         """Nobody waits for it any more: where it was not begun, it is not."""
         self._coordinator.delete(f"{_TASKS}{node}/{task}")
 
-    def take_back(self, task: Task) -> Result | None:
-        """Have no node begin it any more, and say so; or what came of it; None where one is at it."""
+    def is_withdrawn(self, task: Task) -> bool:
+        """Whether nobody waits any more for a task that was begun."""
+        return self._coordinator.get(f"{_TASKS}{task.node}/{task.id}") is None
+
+    def drop(self, task: Task) -> None:
+        """It was begun, and is not done: nobody wants to know what came of it."""
+        self._coordinator.delete(_BEGUN + task.id)
+
+    def take_back(self, task: Task, said: str) -> Result | None:
+        """Have no node begin it any more, and what is `said` of that; or what came of it; None where one is at it."""
         if not self.begin(task, _NOBODY):
             return self.result(task.id)
         # What was finished just now is not begun any more, either.
         found = self.result(task.id)
         self.withdraw(task.node, task.id)
-        said = f"node {task.node} does not answer, and nothing was done: see whether its supervisor runs, and try again"
         return found or Result(task.id, False, said, time.time())
 
     def is_taken_back(self, task: Task) -> bool:

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from typing import Any
 
 from penstock.console.audit import Given, Outcome
@@ -23,6 +24,10 @@ class OutcomeUnknown(ConsoleError):
     """A command was begun, and nobody can say what came of it: it may have been done, or be done still."""
 
 
+class KeyTaken(ConsoleError):
+    """Another command was given with this key."""
+
+
 class OncePerKey:
     """The commands of a console that had a key, for all its masters."""
 
@@ -33,25 +38,30 @@ class OncePerKey:
         """Since when they are known here."""
 
     def carry_out(self, key: str | None, given: Given, details: dict[str, Any], do: Callable[[], dict[str, Any]],
-                  secrets: Sequence[str]) -> dict[str, Any]:  # fmt: skip
+                  secrets: Sequence[str], sets: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
         """Do it, and write down what came of it; what is said is without `secrets`, for it is kept for a while.
 
-        What is refused raises ConsoleError, and nothing was done. Once it was begun, a coordinator or disk that fails
-        raises OutcomeUnknown. CoordinationError is of before: nothing was done then, either.
+        `details` say what it is, and `sets` what of that is not to be written down. What is refused raises
+        ConsoleError, and nothing was done: KeyTaken where the key is another command's. Once it was begun, a
+        coordinator or disk that fails raises OutcomeUnknown. CoordinationError is of before: nothing was done then,
+        either.
         """
-        mine, now = uuid.uuid4().hex, time.time()
+        mine = {"by": uuid.uuid4().hex, "time": time.time(), "of": _digest(given, details, sets)}
         if key is not None:
             self._forget_old()
-            text = self._coordinator.create_if_absent(_COMMANDS + key, json.dumps({"by": mine, "time": now}))
-            held = json.loads(text)
-            if held["by"] != mine:
+            held = json.loads(self._coordinator.create_if_absent(_COMMANDS + key, json.dumps(mine)))
+            if held.get("of", mine["of"]) != mine["of"]:
+                said = f"another command was given with the key '{key}', and this one was not done: give it its own"
+                given.ended(Outcome.REFUSED, said)
+                raise KeyTaken(said)
+            if held["by"] != mine["by"]:
                 return _answered_before(held)
 
         def keep(**outcome: Any) -> None:
             if key is not None:
                 # What came of it is known, and told. Who loses the answer is told that the outcome is not known.
                 with suppress(CoordinationError):
-                    self._coordinator.put(_COMMANDS + key, json.dumps({"by": mine, "time": now, **outcome}))
+                    self._coordinator.put(_COMMANDS + key, json.dumps({**mine, **outcome}))
 
         given.begun(**details)
         try:
@@ -86,6 +96,11 @@ class OncePerKey:
             old = [entry for entry, since in self._known.items() if since < now - RESULTS_KEPT_SECONDS]
         for entry in old:
             self._coordinator.delete(entry)
+
+
+def _digest(given: Given, details: dict[str, Any], sets: Sequence[str]) -> str:
+    """Tells two commands apart, and nothing of what was set."""
+    return sha256(json.dumps([given.what, given.topology, details, list(sets)], sort_keys=True).encode()).hexdigest()
 
 
 def _answered_before(held: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,10 +27,14 @@ def private(path: str, flags: int) -> int:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """All of the file, or nothing: what a full disk has taken of it is removed again."""
-    draft = path.with_name(f".{path.name}.draft")
+    """All of the file, or nothing: what a full disk has taken of it is removed again.
+
+    Several may write the same one at a time: each has a draft of its own.
+    """
+    handle, name = tempfile.mkstemp(".draft", f".{path.name}.", path.parent)
+    draft = Path(name)
     try:
-        with open(draft, "wb", opener=private) as file:
+        with os.fdopen(handle, "wb") as file:
             file.write(content)
         draft.replace(path)
     except BaseException:

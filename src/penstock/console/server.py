@@ -105,8 +105,7 @@ def _serve(
         if listener is None or access is None:
             over.wait()
             return
-        master = Master(coordinator, Candidate(f"{socket.gethostname()}-{settings.port}", settings.url, __version__,
-                                               os.getpid(), socket.gethostname()), say)  # fmt: skip
+        master = Master(coordinator, _candidate(settings), say)
         master.start()
         resources.callback(master.stop)
         _start_keeping(settings, coordinator, master, say, resources)
@@ -116,6 +115,12 @@ def _serve(
                                 ssl_certfile=settings.certificate, ssl_keyfile=settings.key)  # fmt: skip
         say(f"the console is at {settings.url}{_ONLY_HERE if settings.is_cut_off else ''}")
         _run_until(over, uvicorn.Server(config), listener)
+
+
+def _candidate(settings: ConsoleSettings) -> Candidate:
+    """This start of a master: two containers may have one host name, and listen on the same port."""
+    host, process = socket.gethostname(), os.getpid()
+    return Candidate(f"{host}-{settings.port}-{process}", settings.url, __version__, process, host)
 
 
 def _run_until(over: threading.Event, server: uvicorn.Server, listener: socket.socket) -> None:

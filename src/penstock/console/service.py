@@ -26,9 +26,10 @@ from penstock.console.load import load_of
 from penstock.console.masking import masked
 from penstock.console.master import Master
 from penstock.console.node_commands import LOG
-from penstock.console.nodes import Nodes, Result, Task
+from penstock.console.nodes import Nodes
 from penstock.console.once_per_key import OncePerKey
 from penstock.console.summary import is_running, summary
+from penstock.console.task_giving import ANSWER_SECONDS, TaskGiving, away_from, homes_of
 from penstock.console.tending import How
 from penstock.console.tokens import Person
 from penstock.console.topology_log import shown_log
@@ -38,10 +39,8 @@ from penstock.errors import CommandRefused, ConsoleError, CoordinationError
 from penstock.topology.environment import variables_in
 
 _GRAPHS = "console/graphs/"
-_ANSWER_SECONDS = 30.0
 _COPY_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
-_PENDING = "it is being done; look at its events"
 _ONLY_HERE = ("no other master has its files yet: see what the others say; if this one is lost before they have them, "
               "submit it once more")
 _RUNNING = (How.RUNNING, How.STARTING, How.STOPPING)
@@ -67,6 +66,7 @@ class Service:
         self._coordinator = coordinator
         self._desired = Desired(coordinator)
         self._nodes = Nodes(coordinator)
+        self._tasks = TaskGiving(self._nodes, self._is_busy)
         self._audit = Audit(home.audit)
         self._keepers = Keepers(coordinator)
         self._lock = threading.Lock()
@@ -117,7 +117,7 @@ class Service:
         Where several nodes have a supervisor of it, one after the other, each line with its node before it.
         """
         wanted = self._desired.get(name) or self._watched(name).wanted
-        homes = self._homes(wanted)
+        homes = homes_of(wanted)
         if replica is not None:
             if replica not in wanted.nodes:
                 known = ", ".join(wanted.nodes)
@@ -144,8 +144,8 @@ class Service:
             return shown_log(place, replica, secrets_of(wanted.sets, wanted.variables))
         # Several may follow the same log.
         with self._asking_about((wanted.name, uuid.uuid4().hex), _LOGS_ASKED_AT_ONCE):
-            answer = self._given(wanted, LOG, [] if replica is None else [replica], home)
-        return self._read(wanted.name, answer)
+            answer = self._tasks.give(wanted, LOG, [] if replica is None else [replica], home)
+        return self._tasks.read(wanted.name, answer)
 
     def asked(self, name: str, verb: str, *words: str) -> list[dict[str, Any]]:
         """What `penstock VERB FILE --json` says about a topology, where it is; raises CommandRefused when it does not.
@@ -154,9 +154,9 @@ class Service:
         """
         wanted = self._desired.get(name) or self._watched(name).wanted
         with self._asking_about((name,), _ASKED_AT_ONCE):
-            answer = self._given(wanted, verb, ["--json", *words])
+            answer = self._tasks.give(wanted, verb, ["--json", *words])
         found = []
-        for line in self._read(name, answer).splitlines():
+        for line in self._tasks.read(name, answer).splitlines():
             with suppress(ValueError):
                 row = json.loads(line)
                 found += [row] if isinstance(row, dict) else []
@@ -174,14 +174,6 @@ class Service:
         finally:
             with self._lock:
                 self._asking.discard(what)
-
-    def _read(self, name: str, answer: dict[str, Any]) -> str:
-        """What a node has said to a question, which is not kept; raises CommandRefused when it has not."""
-        if not answer["done"]:
-            self._nodes.withdraw(answer["node"], answer["task"])
-            raise CommandRefused(f"'{name}' has not answered within {_ANSWER_SECONDS:.0f} s: try again")
-        self._nodes.forget_result(answer["task"])
-        return str(answer["said"])
 
     def bundle(self, digest: str) -> bytes | None:
         path = self._home.bundle(digest)
@@ -205,6 +197,10 @@ class Service:
             known = ", ".join(each.wanted.name for each in self.master.watching.all()) or "none yet"
             raise CommandRefused(f"there is no topology '{name}'; the topologies are: {known}", missing=True)
         return watched
+
+    def _is_busy(self, name: str) -> bool:
+        watched = self.master.watching.get(name)
+        return watched is not None and watched.seen is not None and bool(watched.seen.get("busy"))
 
     def _require_a_look(self) -> None:
         if not self.master.watching.has_looked:
@@ -275,7 +271,7 @@ class Service:
         details = {"file": file, "digest": digest, "sets": [item.partition("=")[0] for item in sets],
                    "replace": replace_it, "fresh": fresh, "spread": spread}  # fmt: skip
         # What it is called stands in the file, which nobody has looked into yet.
-        return self._once(key, Given(self._audit, who, address, "submit", None), details, do, secrets)
+        return self._once(key, Given(self._audit, who, address, "submit", None), details, do, secrets, sets)
 
     def _is_copied(self, digest: str) -> bool:
         """Whether another master has a bundle, where there are others: they are waited for, for a while."""
@@ -322,7 +318,7 @@ class Service:
             return {"done": True, "said": said}
         if needs_it_stopped(command):
             return self._given_while_stopped(wanted, command.verb, words)
-        return self._given(wanted, command.verb, words)
+        return self._tasks.give(wanted, command.verb, words)
 
     def _check_operator(self, name: str, command: Command) -> None:
         """Raises CommandRefused for an operator that the topology does not have; letters may be of sources, too."""
@@ -341,9 +337,7 @@ class Service:
             return
         # What makes no sense at all is said first.
         new_goal(command, wanted)
-        if command.verb is Verb.RESTART and wanted.replicas < 2 and not wanted.spread:
-            return
-        homes, alive = self._homes(wanted), self._nodes.alive()
+        homes, alive = homes_of(wanted), self._nodes.alive()
         if wanted.spread and command.verb is Verb.KILL:
             # Who is away is killed already.
             return
@@ -352,7 +346,7 @@ class Service:
         away = [home for home in homes if home not in alive]
         each = wanted.spread and (command.verb in EVERYWHERE or command.verb is Verb.CRASH)
         if away and (each or len(away) == len(homes)):
-            raise _away(wanted, away[0])
+            raise away_from(wanted, away[0])
 
     def remove(self, name: str, who: Person, address: str, key: str | None = None) -> dict[str, Any]:
         """Forget a topology that does not run; what it has written stays."""
@@ -373,28 +367,41 @@ class Service:
 
     def _restart_alone(self, name: str) -> dict[str, Any]:
         """One replica: it ends after its epoch, and goes on from there."""
-        with self._stopped(name):
-            pass
+        with self._stopped(name) as how:
+            if how == How.STOPPING:
+                return {"done": False, "said": f"its epoch takes longer than {ANSWER_SECONDS:.0f} s: it stops after "
+                        "that, and starts again"}  # fmt: skip
+            if how in _RUNNING:
+                raise _unheard(name)
         return {"done": True, "said": "it was stopped after its epoch, and starts again"}
 
     @contextmanager
-    def _stopped(self, name: str) -> Iterator[None]:
-        """While it does not run; then it runs again, unless somebody has stopped it meanwhile."""
+    def _stopped(self, name: str) -> Iterator[str]:
+        """While it is to be stopped, with how it is then; after that it runs again, unless somebody has stopped it.
+
+        It may be running or stopping still, where that takes too long.
+        """
         with self.master.pausing(name):
-            deadline = time.monotonic() + _ANSWER_SECONDS
-            while time.monotonic() < deadline:
-                self.look()
-                seen = self._watched(name).seen
-                if seen is None or seen["how"] not in _RUNNING:
-                    break
+            deadline = time.monotonic() + ANSWER_SECONDS
+            while (how := self._how(name)) in _RUNNING and time.monotonic() < deadline:
                 time.sleep(_LOOK_SECONDS)
-            yield
+            yield how
+
+    def _how(self, name: str) -> str:
+        self.look()
+        seen = self._watched(name).seen
+        return How.STOPPED if seen is None else str(seen["how"])
 
     def _given_while_stopped(self, wanted: Wanted, verb: Verb, words: Sequence[str]) -> dict[str, Any]:
         if wanted.goal is Goal.STOP:
-            return self._given(wanted, verb, words)
-        with self._stopped(wanted.name):
-            answer = self._given(wanted, verb, words)
+            return self._tasks.give(wanted, verb, words)
+        with self._stopped(wanted.name) as how:
+            if how == How.STOPPING:
+                raise CommandRefused(f"the epoch of '{wanted.name}' takes longer than {ANSWER_SECONDS:.0f} s, and "
+                                     "nothing was done: stop it, and try again when it is stopped")  # fmt: skip
+            if how in _RUNNING:
+                raise _unheard(wanted.name)
+            answer = self._tasks.give(wanted, verb, words)
         return {**answer, "said": f"{answer['said']}\nit was stopped for it, and starts again"}
 
     def _given_to_nodes(self, wanted: Wanted, command: Command) -> dict[str, Any]:
@@ -403,78 +410,25 @@ class Service:
         if words is None:
             return {"done": True, "said": "it stops after its epoch" if wanted.goal is Goal.STOP else "it starts"}
         if command.verb is Verb.CRASH:
-            self._homes(wanted)
+            homes_of(wanted)
             wounded = [command.replica] if command.replica else list(wanted.nodes)
-            answers = [self._given(wanted, command.verb, ["--replica", name], wanted.nodes.get(name))
+            answers = [self._tasks.give(wanted, command.verb, ["--replica", name], wanted.nodes.get(name))
                        for name in wounded]  # fmt: skip
             return {**answers[-1], "said": "\n".join(answer["said"] for answer in answers)}
         if command.verb in EVERYWHERE:
-            return self._given_everywhere(wanted, command.verb, words)
+            return self._tasks.give_everywhere(wanted, command.verb, words)
         if needs_it_stopped(command):
             return self._given_while_stopped(wanted, command.verb, words)
-        return self._given(wanted, command.verb, words)
-
-    def _given_everywhere(self, wanted: Wanted, verb: Verb, words: Sequence[str]) -> dict[str, Any]:
-        """Each node does it to its own replicas; where it is one after the other, they see to that among themselves.
-
-        A node that is away is killed already, and hinders everything else.
-        """
-        alive = self._nodes.alive()
-        homes = self._homes(wanted)
-        said = {home: "it is away" for home in homes if verb is Verb.KILL and home not in alive}
-        tasks = [self._task(wanted, verb, words, home) for home in homes if home not in said]
-        for task in tasks:
-            self._nodes.give(task)
-        deadline = time.monotonic() + _ANSWER_SECONDS
-        results = {task.node: self._result(task, deadline) for task in tasks}
-        said |= {home: _PENDING if result is None else result.said for home, result in results.items()}
-        lines = "\n".join(f"node {home}: {said[home]}" for home in homes)
-        if any(result is not None and not result.done for result in results.values()):
-            raise CommandRefused(lines)
-        return {"done": None not in results.values(), "said": lines}
-
-    def _homes(self, wanted: Wanted) -> list[str]:
-        """The nodes of a topology; raises CommandRefused where it has none."""
-        if not wanted.nodes:
-            raise CommandRefused(f"'{wanted.name}' has no node yet: start one with `penstock supervisor --join …`")
-        return sorted(set(wanted.nodes.values()))
-
-    def _given(self, wanted: Wanted, verb: str, words: Sequence[str], node: str | None = None) -> dict[str, Any]:
-        """Have a node of the topology do it, and wait for its answer for a while."""
-        alive = self._nodes.alive()
-        homes = sorted(self._homes(wanted), key=lambda home: home not in alive)
-        task = self._task(wanted, verb, words, node or homes[0])
-        self._nodes.give(task)
-        result = self._result(task, time.monotonic() + _ANSWER_SECONDS)
-        if result is None:
-            return {"done": False, "said": _PENDING, "task": task.id, "node": task.node}
-        if not result.done:
-            raise CommandRefused(result.said)
-        return {"done": True, "said": result.said, "task": task.id}
-
-    def _task(self, wanted: Wanted, verb: str, words: Sequence[str], home: str) -> Task:
-        """What a node is to do; raises CommandRefused where it is away."""
-        if home not in self._nodes.alive():
-            raise _away(wanted, home)
-        return Task(f"{time.time():017.6f}-{uuid.uuid4().hex[:8]}", home, verb, wanted.name, {"words": list(words)})
-
-    def _result(self, task: Task, deadline: float) -> Result | None:
-        """What a node says to a task; None where it is still at it when the time is over.
-
-        A task that no node has begun by then is taken back: it would be done whenever the node is there again.
-        """
-        while (result := self._nodes.result(task.id)) is None and time.monotonic() < deadline:
-            time.sleep(_LOOK_SECONDS)
-        return result or self._nodes.take_back(task)
+        return self._tasks.give(wanted, command.verb, words)
 
     def refuse(self, who: Person, address: str, what: str, topology: str | None, said: str) -> None:
         """Write down that somebody wanted to command who may only look."""
         self._audit.refused(who, address, what, topology, said)
 
     def _once(self, key: str | None, given: Given, details: dict[str, Any], do: Callable[[], dict[str, Any]],
-              secrets: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
+              secrets: Sequence[str] = (), sets: Sequence[str] = ()) -> dict[str, Any]:  # fmt: skip
         self._require_leading(given)
-        return self._commands.carry_out(key, given, details, do, secrets)
+        return self._commands.carry_out(key, given, details, do, secrets, sets)
 
     def _require_leading(self, given: Given) -> None:
         if self.master.leading:
@@ -489,8 +443,9 @@ class Service:
         self.master.watching.note(Event(time.time(), name, words))
 
 
-def _away(wanted: Wanted, home: str) -> CommandRefused:
-    return CommandRefused(f"the node '{home}' of '{wanted.name}' is away: nobody there can do it now")
+def _unheard(name: str) -> CommandRefused:
+    return CommandRefused(f"the node of '{name}' has not begun to stop it within {ANSWER_SECONDS:.0f} s, and nothing "
+                          "else was done: see whether its supervisor runs, and try again")  # fmt: skip
 
 
 def _without_values(graph: Mapping[str, Any], secrets: Sequence[str]) -> dict[str, Any]:

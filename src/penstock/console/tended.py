@@ -22,6 +22,8 @@ class Tended:
     there: There = field(default_factory=There)
     process: subprocess.Popen[bytes] | None = None
     """Its supervisor, where this process has started it."""
+    told_to_end: frozenset[int] = frozenset()
+    """The replicas, which nobody watched, that were told to end: told twice, they would not end their epoch."""
     why: str = ""
     """Why it ended, or does not start."""
     trouble: str = ""

@@ -42,6 +42,8 @@ class There:
     begun: Begun = Begun()
     alive: bool = False
     """Whether its supervisor runs."""
+    unwatched: bool = False
+    """Whether replicas run that nobody watches: the next supervisor finds them, if there is to be one."""
     epoch: int = 0
     ended: bool = False
     """Whether all of its input is done."""
@@ -57,7 +59,7 @@ def decide(wanted: Wanted, there: There, now: float, here: tuple[str, ...] = ())
     """What to do now; times are in seconds. `here` are this node's replicas, where each has a node of its own."""
     another = is_another(wanted, there.begun)
     if not wanted.goal.runs:
-        return Act.STOP if there.alive and not there.stopping else Act.NOTHING
+        return Act.STOP if there.unwatched or (there.alive and not there.stopping) else Act.NOTHING
     if there.alive:
         if there.stopping:
             return Act.NOTHING
@@ -97,6 +99,8 @@ def how_it_is(wanted: Wanted, there: There) -> How:
     if there.alive:
         stopping = there.stopping or not wanted.goal.runs
         return How.STOPPING if stopping else How.RUNNING if there.epoch else How.STARTING
+    if there.unwatched and not wanted.goal.runs:
+        return How.STOPPING
     if there.ended and not is_another(wanted, there.begun):
         return How.ENDED
     if has_failed(there):

@@ -62,14 +62,16 @@ class Watched:
 
     wanted: Wanted
     seen: dict[str, Any] | None = None
+    looked: float = 0.0
+    """When somebody last looked who could see; as `heard`, by a clock that stands still while nobody can."""
     points: deque[Point] = field(default_factory=lambda: deque(maxlen=POINTS_KEPT))
-    clock: Callable[[], float] = time.monotonic
     timeline: Timeline = field(default_factory=Timeline)
 
     @property
     def away(self) -> bool:
-        """Whether nobody has said anything of it lately."""
-        return self.seen is not None and self.clock() - self.seen["heard"] > SILENT_SECONDS
+        """Whether nobody has said anything of it lately, although somebody could hear it: while the coordinator is
+        away, everybody is silent."""
+        return self.seen is not None and self.looked - self.seen["heard"] > SILENT_SECONDS
 
     @property
     def rates(self) -> Mapping[str, float]:
@@ -102,6 +104,10 @@ class Watching:
         """What was wrong with reports at the last look."""
         self._looking = threading.Lock()
         self._looked = float("-inf")
+        self._listened = 0.0
+        """For how long it has listened: the time between two looks counts where both could see."""
+        self._heard_at: float | None = None
+        """When the last look could see, if that was the last one."""
 
     def look_unless_recent(self, seconds: float = RECENT_SECONDS) -> None:
         """As `look`, but for what somebody has looked at within so many seconds."""
@@ -126,12 +132,15 @@ class Watching:
             self._read_events()
             wanted = {each.name: each for each in self._desired.all()}
             told = self._nodes.told()
-            heard = self._hearing.hear(told, self._clock())
-            seen = {name: merged(told.get(name, {}), heard.get(name, {})) for name in wanted}
-            alive = self._nodes.alive()
+            alive, now = self._nodes.alive(), self._clock()
         except CoordinationError as error:
-            self.reachable, self.trouble = False, str(error)
+            self.reachable, self.trouble, self._heard_at = False, str(error), None
             raise
+        # What is told first after an outage is news, too.
+        self._listened += RECENT_SECONDS if self._heard_at is None else now - self._heard_at
+        self._heard_at = now
+        heard = self._hearing.hear(told, self._listened)
+        seen = {name: merged(told.get(name, {}), heard.get(name, {})) for name in wanted}
         self.reachable = True
         odd = set()
         with self._lock:
@@ -233,8 +242,8 @@ class Watching:
             return self._round
 
     def _take_in(self, name: str, wanted: Wanted, seen: dict[str, Any] | None) -> None:
-        watched = self._watched.setdefault(name, Watched(wanted, clock=self._clock))
-        watched.wanted = wanted
+        watched = self._watched.setdefault(name, Watched(wanted))
+        watched.wanted, watched.looked = wanted, self._listened
         if seen is None or (watched.seen is not None and seen["heard"] <= watched.seen["heard"]):
             return
         now = time.time()

@@ -117,6 +117,7 @@ def console(tmp_path: Path, project: Path) -> Iterator[RunningConsole]:
     (["kill", "count"], ["kill"]),
     (["rescale", "count", "counts=2"], ["rescale", "counts=2"]),
     (["checkpoint", "count", "--name", "old"], ["checkpoint", "--name", "old"]),
+    (["checkpoint", "count", "--delete", "old"], ["checkpoint", "--delete", "old"]),
     (["restore", "old", "count", "--replace", "--fresh-sinks"], ["restore", "old", "--replace", "--fresh-sinks"]),
     (["dead-letters", "count", "--discard"], ["dead-letters", "--discard"]),
 ])  # fmt: skip

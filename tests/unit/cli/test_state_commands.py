@@ -56,6 +56,21 @@ def test_checkpoints_of_all_nodes_are_listed(state: StateFolder, tmp_path: Path)
     assert [(each["node"], each["epoch"]) for each in map(json.loads, listed)] == [("n1", 3), ("n2", 3)]
 
 
+def test_a_checkpoint_is_removed_from_the_node_that_has_it(state: StateFolder, tmp_path: Path) -> None:
+    penstock("checkpoint", "--name", "noon")
+    places = [tmp_path / "nodes" / node / "words/state/snapshots" / name
+              for node, name in (("n1", "a"), ("n2", "b"), ("n1", "both"), ("n2", "both"))]  # fmt: skip
+    for place in places:
+        shutil.copytree(state.snapshots / "noon", place)
+    removed = penstock("checkpoint", "--delete", "b", "--nodes", "nodes")
+    assert (removed.exit_code, removed.stdout) == (0, "checkpoint 'b' is removed\n")
+    several = penstock("checkpoint", "--delete", "both", "--nodes", "nodes")
+    assert (several.exit_code, "nodes n1 and n2 each have a checkpoint 'both'" in several.stderr) == (1, True)
+    assert penstock("checkpoint", "--delete", "nowhere", "--nodes", "nodes").exit_code == 1
+    assert [place.is_dir() for place in places] == [True, False, True, True]
+    assert (state.snapshots / "noon").is_dir()
+
+
 def test_a_backup_says_how_to_go_on_from_it(state: StateFolder, tmp_path: Path) -> None:
     done = penstock("backup", ".", "kept")
     assert done.exit_code == 0, done.output

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,14 +24,15 @@ from typer.testing import CliRunner
 
 from penstock.cli import topologies
 from penstock.cli.main import app
-from penstock.console import api, master, service, watching
+from penstock.console import api, master, service, task_giving, watching
+from penstock.console import audit as audit_file
 from penstock.console.bundle import pack
 from penstock.console.client import Client
 from penstock.console.desired import Desired, Goal, Wanted
 from penstock.console.home import ConsoleHome
 from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.nodes import Node, Nodes, Task
-from penstock.console.tokens import Role, Tokens
+from penstock.console.tokens import Person, Role, Tokens
 from penstock.console.watching import RECENT_SECONDS
 from penstock.coordination.memory import MemoryCoordinator
 from penstock.errors import CommandRefused, ConsoleError, CoordinationError
@@ -173,6 +175,20 @@ def test_the_same_command_twice_is_carried_out_once(console: RunningConsole, pac
     assert after == before + 1
 
 
+def test_a_key_is_of_one_command_only(console: RunningConsole, packed: bytes) -> None:
+    first, second = ({"Penstock_Sets": json.dumps([f"dead_letters={value}"])} for value in ("one", "two"))
+    assert raw(console, "/api/topologies", "POST", packed, Idempotency_Key="k0", **first)[0] == 201
+    again = raw(console, "/api/topologies", "POST", packed, Idempotency_Key="k0", **second)
+    assert (again[0], "another command was given with the key 'k0'" in again[1]) == (422, True)
+    assert give_raw(console, "stop", Idempotency_Key="k1")[0] == 200
+    for code, said in (give_raw(console, "start", Idempotency_Key="k1"),
+                       raw(console, "/api/topologies/count", "DELETE", Idempotency_Key="k1")):  # fmt: skip
+        assert (code, "and this one was not done" in said) == (422, True)
+    wanted = Desired(console.coordinator).get("count")
+    assert wanted is not None
+    assert (wanted.goal, wanted.sets) == (Goal.STOP, ("dead_letters=one",))
+
+
 @pytest.mark.parametrize(("path", "command", "code", "words"), [
     ("sum", {"verb": "stop"}, 404, "there is no topology 'sum'"),
     ("count", {"verb": "freeze", "replica": "7"}, 404, "has no replica '7'"),
@@ -186,6 +202,9 @@ def test_the_same_command_twice_is_carried_out_once(console: RunningConsole, pac
     ("count", {"verb": "restore", "name": "old"}, 409, "has no node yet"),
     ("count", {"verb": "dance"}, 422, "verb"),
     ("count", {"verb": "interval"}, 422, "interval needs interval"),
+    ("count", {"verb": "checkpoint", "name": "a", "delete": "b"}, 422, "takes name or delete"),
+    ("count", {"verb": "checkpoint", "delete": "../../x"}, 422, "delete"),
+    ("count", {"verb": "restore", "name": "a", "delete": "b"}, 422, "takes no delete"),
     ("count", {"verb": "stop", "replica": "1"}, 422, "takes no replica"),
     ("count", {"verb": "interval", "interval": "--help"}, 422, "interval"),
     ("count", {"verb": "checkpoint", "name": "../../x"}, 422, "name"),
@@ -205,7 +224,9 @@ def test_a_command_that_makes_no_sense_says_why(
     assert (wanted.goal, wanted.generation) == (Goal.RUN, 0)
 
 
-@pytest.mark.parametrize(("spread", "verb"), [(False, "kill"), (False, "restore"), (True, "restart"), (True, "crash")])
+@pytest.mark.parametrize(("spread", "verb"), [
+    (False, "kill"), (False, "restart"), (False, "restore"), (True, "restart"), (True, "crash"),
+])  # fmt: skip
 def test_while_a_node_is_away_what_it_should_do_is_refused_and_changes_nothing(
     console: RunningConsole, packed: bytes, spread: bool, verb: str
 ) -> None:
@@ -444,6 +465,10 @@ def test_a_log_that_is_followed_goes_on_with_what_is_new(
     meanwhile.append(lambda: write("b", "four\n"))
     shown = CliRunner().invoke(app, ["logs", "count", "--follow", "--node", "b", "--at", console.url])
     assert shown.stdout.splitlines() == ["here is b", "three", "four"]
+    # More at once than the end of it that is shown.
+    meanwhile.append(lambda: logs["b"].write_text("much later\n"))
+    shown = CliRunner().invoke(app, ["logs", "count", "--follow", "--node", "b", "--at", console.url])
+    assert shown.stdout.splitlines()[-2:] == ["… lines are left out: more was said at once than is shown", "much later"]
 
 
 def test_it_is_stopped_for_what_cannot_be_done_while_it_runs(console: RunningConsole, packed: bytes) -> None:
@@ -811,6 +836,19 @@ def test_a_wrong_token_and_an_expired_one_are_told_apart(guarded: RunningConsole
     assert raw(guarded, "/api/topologies", Authorization=f"Bearer {right}")[0] == 401
 
 
+def test_an_open_page_ends_when_its_token_is_revoked(guarded: RunningConsole) -> None:
+    token = guarded.tokens.create("ann", Role.VIEWER)
+    request = urllib.request.Request(f"{guarded.url}/api/stream", headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=10) as stream:
+        lines = (line.decode().rstrip() for line in stream)
+        assert next(lines).startswith("data: [")
+        guarded.tokens.revoke(token.split("_")[1])
+        # What was being sent still comes; then why there is no more, and the end.
+        *_, kind, why, empty = islice(lines, 100)
+    assert (kind, empty) == ("event: gone", "")
+    assert "the token is wrong" in json.loads(why.removeprefix("data: "))["error"]
+
+
 def test_who_may_look_may_not_command(guarded: RunningConsole, packed: bytes) -> None:
     viewer = Client(guarded.url, guarded.tokens.create("ann", Role.VIEWER))
     operator = Client(guarded.url, guarded.tokens.create("bob", Role.OPERATOR))
@@ -823,13 +861,13 @@ def test_who_may_look_may_not_command(guarded: RunningConsole, packed: bytes) ->
             ask()
     operator.command("count", "stop")
     noted = [(line["who"], line["role"], line["command"], line["topology"], line.get("outcome"))
-             for line in audit(guarded)]  # fmt: skip
+             for line in (*audit(guarded, "refusals.jsonl"), *audit(guarded))]  # fmt: skip
     assert noted == [
         ("ann", "viewer", "POST /api/topologies", None, "refused"),
-        ("bob", "operator", "submit", None, None),
-        ("bob", "operator", "submit", "count", "done"),
         ("ann", "viewer", "POST /api/topologies/count/commands", "count", "refused"),
         ("ann", "viewer", "DELETE /api/topologies/count", "count", "refused"),
+        ("bob", "operator", "submit", None, None),
+        ("bob", "operator", "submit", "count", "done"),
         ("bob", "operator", "stop", "count", None),
         ("bob", "operator", "stop", "count", "done"),
     ]
@@ -839,8 +877,25 @@ def test_who_may_only_look_cannot_push_commands_out_of_the_audit(guarded: Runnin
     viewer = guarded.tokens.create("ann", Role.VIEWER)
     for _ in range(70):
         assert code_for(guarded, "POST", f"/api/topologies/{'x' * 5000}/commands", viewer)[0] == 403
-    assert len(audit(guarded)) == 60
-    assert guarded.home.audit.stat().st_size < 60 * 1000
+    assert not guarded.home.audit.exists()
+    refusals = guarded.home.audit.with_name("refusals.jsonl")
+    assert len(refusals.read_text().splitlines()) == 60
+    assert refusals.stat().st_size < 60 * 1000
+
+
+def test_what_was_commanded_is_never_overwritten_and_refusals_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_file, "_LONGEST", 0)
+    kept = audit_file.Audit(tmp_path / "audit.jsonl")
+    ann, bob = Person("ann", Role.VIEWER), Person("bob", Role.OPERATOR)
+    for topology in "abcd":
+        kept.note(bob, "", "stop", topology)
+        kept.refused(ann, "", "POST", topology, "ann may look but not command")
+    found = {path.name: [json.loads(line)["topology"] for line in path.read_text().splitlines()]
+             for path in tmp_path.iterdir()}  # fmt: skip
+    assert found == {"audit.1.jsonl": ["a"], "audit.2.jsonl": ["b"], "audit.3.jsonl": ["c"], "audit.jsonl": ["d"],
+                     "refusals.1.jsonl": ["c"], "refusals.jsonl": ["d"]}  # fmt: skip
 
 
 def test_a_submission_that_is_no_bundle_is_in_the_audit(console: RunningConsole) -> None:
@@ -850,8 +905,8 @@ def test_a_submission_that_is_no_bundle_is_in_the_audit(console: RunningConsole)
     assert (line["command"], line["outcome"]) == ("submit", "refused")
 
 
-def audit(console: RunningConsole) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in console.home.audit.read_text().splitlines()]
+def audit(console: RunningConsole, name: str = "audit.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in console.home.audit.with_name(name).read_text().splitlines()]
 
 
 def test_what_came_of_a_command_is_written_down_with_it(console: RunningConsole, packed: bytes) -> None:
@@ -879,7 +934,7 @@ def test_a_command_that_nobody_has_answered_yet_is_pending_and_one_that_broke_ha
     submit(console, packed)
     console.node("a")
     wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
-    monkeypatch.setattr(service, "_ANSWER_SECONDS", 0.0)
+    monkeypatch.setattr(task_giving, "ANSWER_SECONDS", 0.0)
     given = Nodes.give
 
     def begun(self: Nodes, task: Task) -> None:
@@ -950,7 +1005,7 @@ def test_a_command_that_no_node_has_begun_is_refused_and_is_not_done_later(
     submit(console, packed)
     console.node("a")
     wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
-    monkeypatch.setattr(service, "_ANSWER_SECONDS", 0.0)
+    monkeypatch.setattr(task_giving, "ANSWER_SECONDS", 0.0)
     seen: list[Task] = []
     given = Nodes.give
 
@@ -982,6 +1037,26 @@ def test_a_browser_keeps_its_token_where_pages_cannot_read_it(guarded: RunningCo
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     assert raw(guarded, "/api/topologies", Cookie=cookie.partition(";")[0])[0] == 200
+
+
+def test_two_consoles_of_one_machine_do_not_share_their_cookie(
+    guarded: RunningConsole, tmp_path: Path
+) -> None:
+    token = guarded.tokens.create("ann", Role.VIEWER)
+    port = guarded.url.rpartition(":")[2]
+    # A browser sends all that it has for this host.
+    both = f"penstock-1=something; penstock-{port}={token}"
+    assert raw(guarded, "/api/topologies", Cookie=both)[0] == 200
+    assert raw(guarded, "/api/topologies", Cookie=f"penstock-1={token}")[0] == 401
+    assert raw(guarded, "/api/session", "DELETE")[0] == 204
+
+
+def test_where_no_token_is_needed_a_wrong_cookie_keeps_nobody_out(console: RunningConsole) -> None:
+    cookie = f"penstock-{console.url.rpartition(':')[2]}=penstock_abc_left-over"
+    assert raw(console, "/api/topologies", Cookie=cookie)[0] == 200
+    # Who gives a token by hand means it.
+    code, said = raw(console, "/api/topologies", Cookie=cookie, Authorization="Bearer penstock_abc_wrong")
+    assert (code, "the token is wrong" in said) == (401, True)
 
 
 def test_a_command_is_bounded_before_anybody_looks_at_it(console: RunningConsole) -> None:
@@ -1075,8 +1150,52 @@ def test_one_question_about_a_topology_at_a_time(console: RunningConsole, packed
     first.join()
 
 
-def test_a_stop_that_is_given_during_a_restart_holds(console: RunningConsole, packed: bytes) -> None:
+def submit_to_node(console: RunningConsole, packed: bytes) -> None:
+    """A topology that has a node."""
     submit(console, packed)
+    console.node("a")
+    wait_until(lambda: (wanted := Desired(console.coordinator).get("count")) and wanted.nodes)
+
+
+@pytest.mark.parametrize(("verb", "how", "code", "words"), [
+    ("restart", "stopping", 200, "its epoch takes longer than 0 s: it stops after that, and starts again"),
+    ("restart", "running", 409, "the node of 'count' has not begun to stop it within 0 s"),
+    ("restart", "failed", 200, "it was stopped after its epoch"),
+    ("dead-letters", "stopping", 409, "the epoch of 'count' takes longer than 0 s, and nothing was done"),
+    ("dead-letters", "running", 409, "the node of 'count' has not begun to stop it within 0 s"),
+])  # fmt: skip
+def test_of_what_does_not_stop_in_time_it_is_not_said_that_it_has(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch, verb: str, how: str, code: int, words: str
+) -> None:
+    monkeypatch.setattr(service, "ANSWER_SECONDS", 0.0)
+    monkeypatch.setattr(task_giving, "ANSWER_SECONDS", 0.0)
+    submit_to_node(console, packed)
+    console.see("count", how=how)
+    command = {"verb": verb} | ({"action": "replay"} if verb == "dead-letters" else {})
+    found, said = raw(console, "/api/topologies/count/commands", "POST", json.dumps(command).encode(),
+                      Content_Type="application/json")  # fmt: skip
+    assert (found, words in said) == (code, True), said
+    if code == 200:
+        assert json.loads(said)["done"] == (how == "failed")
+    wanted = Desired(console.coordinator).get("count")
+    assert wanted is not None
+    assert wanted.goal is Goal.RUN
+    assert console.nodes.tasks("a") == []
+
+
+def test_a_command_that_waits_for_another_one_is_refused_with_that(
+    console: RunningConsole, packed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_giving, "ANSWER_SECONDS", 0.0)
+    submit_to_node(console, packed)
+    console.see("count", busy=True)
+    with pytest.raises(ConsoleError, match="something else is being done to 'count' on node a, and nothing was done"):
+        console.client.command("count", "checkpoint")
+    assert console.nodes.tasks("a") == []
+
+
+def test_a_stop_that_is_given_during_a_restart_holds(console: RunningConsole, packed: bytes) -> None:
+    submit_to_node(console, packed)
     console.see("count", how="running")
     restarting = threading.Thread(target=lambda: console.client.command("count", "restart"))
     restarting.start()

@@ -145,7 +145,7 @@ def test_a_task_is_taken_back_unless_it_is_begun_or_done(monkeypatch: pytest.Mon
         nodes.give(task)
     nodes.begin(begun, "a start")
     nodes.finish(done, True, "killed")
-    answers = [nodes.take_back(task) for task in (unseen, begun, done)]
+    answers = [nodes.take_back(task, "node a does not answer") for task in (unseen, begun, done)]
     assert [answer and (answer.done, answer.said.split(",")[0]) for answer in answers] == [
         (False, "node a does not answer"), None, (True, "killed")]
     assert nodes.tasks("a") == [begun]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -9,11 +10,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from penstock.console import home as home_of_console
 from penstock.console import node_supervisor
 from penstock.console.audit import Audit
 from penstock.console.bundle import contents, digest_of, pack
@@ -24,10 +28,10 @@ from penstock.console.metrics import metrics
 from penstock.console.node_commands import NodeCommands
 from penstock.console.node_supervisor import NodeSupervisor
 from penstock.console.nodes import Node, Nodes, Task
-from penstock.console.private_files import private
+from penstock.console.private_files import private, write_private
 from penstock.console.summary import summary
 from penstock.console.tended import Tended
-from penstock.console.tending import There
+from penstock.console.tending import There, begun_with
 from penstock.console.tokens import Person, Role
 from penstock.console.topology_log import shown_log
 from penstock.console.watching import Watching
@@ -39,25 +43,28 @@ from penstock.errors import CoordinationError
 from penstock.replication.replica import log_of
 from penstock.replication.roster import ENDED, FROZEN, PARKED, Member, Roster, Told
 from penstock.runtime.progress_file import ProgressFile
-from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.state_folder import Committed, StateFolder
 
 from ...waiting import wait_until
 from .looking import look_with_files
+from .made_up_processes import await_told, holder_of, times_told
 
 
-def test_a_disk_that_takes_nothing_is_told_and_tried_again(tmp_path: Path) -> None:
+def test_a_disk_that_takes_nothing_is_told_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(home_of_console, "write_private", full)
     (tmp_path / "own").mkdir()
     (tmp_path / "own/topology.yaml").write_text("topology: t\n")
     packed = pack(tmp_path / "own")
     coordinator, home = MemoryCoordinator(), ConsoleHome(tmp_path / "home")
     digest = digest_of(contents(packed))
     Desired(coordinator).add(Wanted("t", digest, "topology.yaml", nodes={"1": "n"}))
-    # Where a note would be written there is something else.
-    (home.topology("t", "n").path / ".begun.draft").mkdir(parents=True)
     node = NodeSupervisor(Node("n", "here", 1, "0"), home, coordinator, lambda _: packed)
     look_with_files(node)
     seen = Nodes(coordinator).told()["t"]["n"]
-    assert (seen["how"], "Is a directory" in seen["why"]) == ("starting", True)
+    assert (seen["how"], "No space left on device" in seen["why"]) == ("starting", True)
     # Not at once, but after a pause; and it does not count as a failure of the topology.
     tried = node._tended["t"].not_before
     node.look()
@@ -69,6 +76,64 @@ def supervisor(tmp_path: Path, coordinator: MemoryCoordinator) -> NodeSupervisor
     """A node that has a topology which is stopped."""
     Desired(coordinator).add(Wanted("t", "0" * 64, "topology.yaml", goal=Goal.STOP, nodes={"1": "n"}))
     return NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+
+
+# Who watches its replicas is killed, or this supervisor alone.
+
+
+def test_replicas_that_nobody_watches_end_when_their_topology_is_to_stop(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    with holder_of(node._home.topology("t", "n").state.replica("1")) as one:
+        node.look()
+        await_told(one)
+        node.look()
+        # So it is not removed either, as long as they run.
+        assert nodes.told()["t"]["n"]["how"] == "stopping"
+        # Gently: whoever is told twice does not finish its epoch.
+        assert times_told(one) == 0
+    node.look()
+    assert nodes.told()["t"]["n"]["how"] == "stopped"
+
+
+def test_replicas_that_nobody_watches_end_when_their_topology_was_removed(tmp_path: Path) -> None:
+    coordinator = MemoryCoordinator()
+    node = NodeSupervisor(Node("n", "here", 1, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+    with holder_of(node._home.topology("t", "n").state.replica("1")) as one:
+        node.find()
+        node.look()
+        await_told(one)
+        node.look()
+        assert "t" in node._tended
+        assert times_told(one) == 0
+    node.look()
+    assert "t" not in node._tended
+
+
+def test_a_supervisor_that_was_killed_alone_is_followed_by_one_that_finds_what_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    wanted = Desired(coordinator).add(Wanted("t", "d", "topology.yaml", replicas=2, nodes={"1": "n", "2": "n"}))
+    place = ConsoleHome(tmp_path).topology("t", "n")
+    place.note(begun_with(wanted, ()))
+    place.state.path.mkdir(parents=True)
+    place.state.record(Committed(epoch=7))
+    monkeypatch.setattr(NodeSupervisor, "_start", lambda *_: pytest.fail("it was started a second time"))
+    with ExitStack() as running:
+        states = (place.state, place.state.replica("1"), place.state.replica("2"))
+        watcher, *replicas = [running.enter_context(holder_of(state)) for state in states]
+        following = NodeSupervisor(Node("n", "here", 2, "0"), ConsoleHome(tmp_path), coordinator, lambda _: b"")
+        following.find()
+        following.look()
+        seen = Nodes(coordinator).told()["t"]["n"]
+        assert (seen["how"], seen["epoch"]) == ("running", 7)
+        # What is wanted is said to who watches them, and to them by nobody else.
+        Desired(coordinator).change("t", lambda now: replace(now, goal=Goal.STOP))
+        following.look()
+        await_told(watcher)
+        following.look()
+        assert [times_told(each) for each in (watcher, *replicas)] == [0, 0, 0]
 
 
 # One topology whose files cannot be read, and another one.
@@ -206,6 +271,58 @@ def test_questions_do_not_put_off_what_a_topology_needs(tmp_path: Path, monkeypa
     assert nodes.result("1") is None
     go_on.set()
     wait_until(lambda: nodes.result("1") is not None)
+
+
+def test_a_question_that_nobody_waits_for_any_more_is_not_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    go_on, asked = threading.Event(), []
+
+    def carry_out(self: NodeCommands, wanted: Wanted, tended: object, verb: str, words: Sequence[str]
+                  ) -> tuple[bool, str]:  # fmt: skip
+        asked.append(words[-1])
+        go_on.wait(30)
+        return True, words[-1]
+
+    monkeypatch.setattr(NodeCommands, "carry_out", carry_out)
+    for number in ("1", "2", "3"):
+        nodes.give(Task(number, "n", "state", "t", {"words": ["--json", number]}))
+    node.look()
+    wait_until(lambda: asked)
+    # As who has waited for long enough does.
+    nodes.withdraw("n", "2")
+    go_on.set()
+    wait_until(lambda: nodes.result("3") is not None)
+    assert asked == ["1", "3"]
+    assert (nodes.result("2"), coordinator.list("console/begun/")) == (None, [])
+
+
+def test_a_command_that_waits_for_another_one_can_be_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coordinator = MemoryCoordinator()
+    node, nodes = supervisor(tmp_path, coordinator), Nodes(coordinator)
+    go_on, done = threading.Event(), []
+
+    def carry_out(self: NodeCommands, wanted: Wanted, tended: object, verb: str, words: object) -> tuple[bool, str]:
+        done.append(verb)
+        go_on.wait(30)
+        return True, verb
+
+    monkeypatch.setattr(NodeCommands, "carry_out", carry_out)
+    tasks = [Task(str(number), "n", verb, "t") for number, verb in enumerate(("restart", "crash", "rescale"), 1)]
+    for task in tasks:
+        nodes.give(task)
+    node.look()
+    wait_until(lambda: done)
+    taken_back = nodes.take_back(tasks[1], "a restart is going on")
+    assert taken_back is not None
+    assert (taken_back.done, taken_back.said.split(",")[0]) == (False, "a restart is going on")
+    go_on.set()
+    wait_until(lambda: node.look() or nodes.result("3"))
+    assert done == ["restart", "rescale"]
 
 
 def test_an_order_is_given_at_once_whatever_else_is_done(tmp_path: Path) -> None:
@@ -687,6 +804,23 @@ def test_files_in_which_it_may_stand_are_for_their_owner(tmp_path: Path) -> None
     coordinator.close()
     assert {"console.sqlite", "console.sqlite-wal", "begun", "run.log", "audit.jsonl", "replica.log"} <= set(files)
     assert set(files.values()) == {0o600}, files
+
+
+def test_two_who_write_the_same_file_at_once_both_do(tmp_path: Path) -> None:
+    path, together = tmp_path / "bundle.zip", threading.Barrier(2)
+    contents_of = [bytes([number]) * 1_000_000 for number in (1, 2)]
+
+    def write(content: bytes) -> None:
+        for _ in range(30):
+            together.wait(30)
+            write_private(path, content)
+
+    with ThreadPoolExecutor(2) as writing:
+        for done in [writing.submit(write, content) for content in contents_of]:
+            done.result()
+    assert path.read_bytes() in contents_of
+    assert [each.name for each in tmp_path.iterdir()] == ["bundle.zip"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_the_log_of_each_replica_is_cut_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

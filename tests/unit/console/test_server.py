@@ -74,6 +74,16 @@ def test_nodes_with_homes_of_their_own_share_the_log_of_a_spread_topology(
     assert [each._calling.shared_log(spread) for each in made] == [log.format(tmp_path)] * 2
 
 
+def test_two_masters_of_one_host_name_and_port_are_two_candidates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = set()
+    for process in (7, 8):
+        monkeypatch.setattr(os, "getpid", lambda process=process: process)
+        names.add(server._candidate(ConsoleSettings(ConsoleHome(tmp_path), "memory:")).name)
+    assert len(names) == 2
+
+
 def test_without_tokens_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     monkeypatch.setattr(server, "open_coordinator", lambda _: MemoryCoordinator(store))

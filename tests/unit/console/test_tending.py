@@ -39,6 +39,10 @@ RUNNING = There(BEGUN, alive=True, epoch=3)
     (STOPPED, RUNNING, Act.STOP, How.STOPPING),
     (STOPPED, replace(RUNNING, stopping=True), Act.NOTHING, How.STOPPING),
     (STOPPED, There(BEGUN), Act.NOTHING, How.STOPPED),
+    # Whoever watched its replicas was killed, and they go on.
+    (STOPPED, There(BEGUN, unwatched=True), Act.STOP, How.STOPPING),
+    (STOPPED, There(BEGUN, unwatched=True, ended=True), Act.STOP, How.STOPPING),
+    (WANTED, There(BEGUN, unwatched=True, epoch=3), Act.START, How.STARTING),
     (WANTED, There(BEGUN, ended=True), Act.NOTHING, How.ENDED),
     (replace(WANTED, digest="d2"), There(BEGUN, ended=True), Act.START, How.STARTING),
     (WANTED, There(BEGUN, failures=1, failed_at=99.5), Act.NOTHING, How.STARTING),

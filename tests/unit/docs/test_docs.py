@@ -87,6 +87,11 @@ def submitted() -> set[str]:
 
 def test_the_show_of_the_console_is_in_the_docs() -> None:
     assert "examples/word-count/topology.yaml --set replicas=2" in submitted()
+    console = (ROOT / "docs/console.md").read_text("utf-8")
+    (show,) = (match[1] for match in _SUBMITTED.finditer(console))
+    # Else its input is done before anybody has looked: see STEADY in tests/system/test_console_page.py.
+    for lasting in ("replicas=2", "sources.sentences.with.count=10000000", "epoch.max_tuples=100", "epoch.interval=2s"):
+        assert f"--set {lasting}" in show
 
 
 @pytest.mark.parametrize("line", sorted(submitted()))
