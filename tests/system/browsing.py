@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from penstock.console.bundle import pack
 
@@ -15,6 +15,7 @@ from .penstock_command import PATIENCE_SECONDS
 from .running_console import Console
 
 LONG = PATIENCE_SECONDS * 1000.0
+expect.set_options(timeout=LONG)
 WORD_COUNT = EXAMPLES / "word-count" / "topology.yaml"
 
 

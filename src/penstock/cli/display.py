@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -221,7 +222,7 @@ class JsonDisplay:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: Any) -> None:
         if isinstance(error, PenstockError):
-            self._tell("error", error=str(error))
+            self._tell("error", error=str(error), **named_in(str(error)))
 
     def say(self, what: str) -> None:
         self._tell("phase", phase=what)
@@ -292,6 +293,12 @@ class JsonDisplay:
             sys.stdout.flush()
         else:
             tell("stdout", line)
+
+
+def named_in(error: str) -> dict[str, str]:
+    """Which operator, source or sink an error speaks of: all begin with it, or with its line."""
+    found = re.search(r"^(?:\S+:\d+: )?(operator|source|sink) '([^']+)'", error)
+    return {} if found is None else {found[1]: found[2]}
 
 
 def logged_lines(rows: EpochRows, logged: Mapping[str, str]) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from penstock.cli import display as displays
-from penstock.cli.display import JsonDisplay, LiveDisplay, PlainDisplay
+from penstock.cli.display import JsonDisplay, LiveDisplay, PlainDisplay, named_in
 from penstock.errors import DeliveryError
 from penstock.replication.lifecycle import Phase
 from penstock.replication.views import ReplicaView
@@ -149,3 +149,14 @@ def test_a_full_disk_under_the_log_does_not_end_a_run() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([sys.executable, "-c", ON_A_FULL_DISK], stdout=full, stderr=full, check=False)
     assert done.returncode == 7
+
+
+@pytest.mark.parametrize(("error", "named"), [
+    ("operator 'split' (t.yaml:9): words:split raised KeyError", {"operator": "split"}),
+    ("t.yaml:4: source 'lines': no such file", {"source": "lines"}),
+    ("sink 'out': the disk is full", {"sink": "out"}),
+    ("the coordinator is away", {}),
+    ("epoch 4 could not be delivered: operator 'x' is none of this", {}),
+])
+def test_an_error_is_told_with_whom_it_speaks_of(error: str, named: dict[str, str]) -> None:
+    assert named_in(error) == named
