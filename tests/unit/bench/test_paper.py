@@ -4,6 +4,7 @@ import pytest
 
 from penstock.bench.latency import Commit
 from penstock.bench.paper import FIGURES, PAPER_LINES, Point, left_to_measure, merged, point_of, variants
+from penstock.cli.bench_paper import table_of
 
 
 def test_what_is_delivered_is_counted_from_where_it_is_warm() -> None:
@@ -41,3 +42,10 @@ def test_figures_have_what_the_paper_says_of_others() -> None:
     assert said == {(2, "×1, Storm with acking"): 15_000, (5, "×1, Trident"): 55_000}
     assert all(line.workload in {variant.workload for variant in FIGURES[figure]}
                for figure, lines in PAPER_LINES.items() for line in lines)  # fmt: skip
+
+
+def test_where_all_that_was_offered_was_delivered_more_may_be_possible() -> None:
+    one, other = FIGURES[5][:2]
+    found = {one: [Point(25_000, 25_010.0, 1.0), Point(100_000, 98_290.0, 1.0)],
+             other: [Point(25_000, 25_010.0, 1.0), Point(100_000, 61_000.0, 1.0)]}  # fmt: skip
+    assert [row[3] for row in table_of([5], found).rows[:2]] == ["≥ 98,290", "61,000"]
