@@ -27,7 +27,7 @@ run: setup  ## Run the main example to its end: how many people did a link reach
 	@$(BIN)/penstock run examples/url-reach
 
 test: setup archive check unit  ## Everything that continuous integration runs
-	@$(BIN)/pytest -n 3 --dist loadgroup --durations=15 -m 'not by_itself' tests/spark tests/system
+	@$(BIN)/pytest -n 2 --dist loadgroup --durations=15 -m 'not by_itself' tests/spark tests/system
 	@$(BIN)/pytest --durations=30 -m by_itself tests/system
 
 # Beside what follows: all later starts of Spark take half the time.

@@ -16,7 +16,7 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 _SPARK = Path(__file__).parent / "spark"
-_MADE_ONCE = {"postgresql": "postgresql", "undisturbed": "readings", "stopped_once": "readings", "browser": "browser"}
+_MADE_ONCE = {"postgresql": "postgresql", "undisturbed": "readings", "stopped_once": "readings"}
 """Fixtures that are servers or take many seconds to make, and the tests that share them."""
 
 

@@ -19,6 +19,8 @@ from .browsing import assert_fits, opened, submit_word_count
 from .made_up_node import MadeUpNode, made_up_node, progress, replica
 from .running_console import Console, master_alone
 
+pytestmark = pytest.mark.by_itself
+
 TUPLES = {"sentences": 10, "split": 90, "counts": 80, "skipped": 1}
 LETTERS = [
     {"id": "0123456789", "epoch": 3, "where": "split", "what": '{"sentence": "moo"}', "error": "ValueError: no cow"},

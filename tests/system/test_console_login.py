@@ -15,6 +15,8 @@ from penstock.console.tokens import Role
 from ..unit.console.running_console import RunningConsole, running_console, view
 from ..waiting import wait_until
 
+pytestmark = pytest.mark.by_itself
+
 
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[RunningConsole]:

@@ -15,6 +15,8 @@ from .browsing import LONG, assert_fits, submit_word_count
 from .made_up_node import MadeUpNode, progress, replica
 from .running_console import Console
 
+pytestmark = pytest.mark.by_itself
+
 BOTH = [replica("1"), replica("2")]
 MORE_THAN_SHOWN = 51
 
