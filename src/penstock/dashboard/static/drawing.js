@@ -33,7 +33,7 @@ export function graph(drawn, rates, load, failed) {
     const points = [...edge.points, [byId[edge.to].x, edge.points.at(-1)[1]]];
     const rate = rateOf(edge, rates), [x, y] = middle(points);
     return [s("path", { class: `edge${rate > 0 ? " moving" : ""}`, d: curve(points), "data-from": edge.from, "data-port": edge.port || null, "data-to": edge.to }),
-      rate === undefined ? null : s("text", { class: "rate", x, y: y - 6, "text-anchor": "middle", "data-from": edge.from, "data-to": edge.to }, `${short(rate)}/s`)];
+      rate === undefined ? null : s("text", { class: "rate", x, y: points.every(([, height]) => height === points[0][1]) ? y - 6 : y + 4, "text-anchor": "middle", "data-from": edge.from, "data-to": edge.to }, `${short(rate)}/s`)];
   });
   const nodes = drawn.nodes.map((node) => {
     const own = load.nodes[node.id], [heat, , colour] = heatOf(own ?? 0), broken = failed?.[node.id];
@@ -52,14 +52,21 @@ export function graph(drawn, rates, load, failed) {
   return s("svg", { class: "graph", viewBox: `-8 -22 ${drawn.width + 16} ${drawn.height + 40}`, width: drawn.width + 16, height: drawn.height + 40 }, edges.flat(), nodes);
 }
 
+// The end of a scale whose marks, the half too, are round numbers.
+function roundEnd(most) {
+  if (!(most > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(most));
+  return power * [1, 2, 4, 6, 8, 10].find((step) => step * power >= most * 0.9999);
+}
+
 export function chart(points, series, say) {
   const width = 380, height = 130, left = 60, bottom = 18, top = 8;
   const recent = points.slice(-240);
   if (recent.length < 2) return s("svg", { class: "chart", viewBox: `0 0 ${width} ${height}` }, s("text", { class: "axis", x: left, y: height / 2 }, "Nothing to show yet."));
   const begin = recent[0].time, end = recent.at(-1).time;
-  const most = Math.max(1e-9, ...recent.flatMap((point) => series.map(([name]) => point[name]))) * 1.08;
+  const highest = Math.max(0, ...recent.flatMap((point) => series.map(([name]) => point[name]))), most = roundEnd(highest);
   const x = (time) => left + (width - left - 6) * (time - begin) / Math.max(end - begin, 1e-9), y = (value) => height - bottom - (height - bottom - top) * value / most;
-  const rules = [0, 0.5, 1].map((part) => [s("line", { class: "rule", x1: left, x2: width - 6, y1: y(most * part), y2: y(most * part) }),
+  const rules = (highest > 0 ? [0, 0.5, 1] : [0]).map((part) => [s("line", { class: "rule", x1: left, x2: width - 6, y1: y(most * part), y2: y(most * part) }),
     s("text", { class: "axis", x: left - 6, y: y(most * part) + 3.5, "text-anchor": "end" }, say(most * part))]);
   const lines = series.map(([name, colour]) => {
     const path = recent.map((point, place) => `${place ? "L" : "M"}${x(point.time).toFixed(1)} ${y(point[name]).toFixed(1)}`).join("");
