@@ -20,6 +20,9 @@ from __future__ import annotations
 class PenstockError(Exception):
     """An error a user can act on: its message says what, where and what to do."""
 
+    epoch: int | None = None
+    """The epoch that failed with it, where one did."""
+
 
 class TopologyError(PenstockError):
     """The topology is wrong; `problems` lists everything found, not only the first."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.coordination.opening import open_coordinator
+from penstock.epochs.log import EpochLog
 from penstock.replication.replica import opened_roster
 from penstock.replication.roster import FROZEN, Told
 from penstock.runtime.state_folder import StateFolder, is_alive
@@ -30,6 +32,16 @@ def command(project: Project, name: str, *arguments: str) -> str:
 def epoch(project: Project, replica: str | None = None) -> int:
     folder = StateFolder(project.state)
     return (folder if replica is None else folder.replica(replica)).committed().epoch
+
+
+def received(project: Project) -> int:
+    """The newest epoch that is cut."""
+    coordinator = open_coordinator(f"sqlite:{project.state / 'coordinator.sqlite'}")
+    try:
+        newest = EpochLog(coordinator).newest()
+        return 0 if newest is None else newest.epoch
+    finally:
+        coordinator.close()
 
 
 def stands_still(project: Project) -> Callable[[], bool]:
@@ -56,8 +68,12 @@ def test_a_run_is_frozen_goes_on_is_slowed_down_and_stops(tmp_path: Path) -> Non
         before = epoch(project)
         run.until(stands_still(project))
         assert epoch(project) <= before + 1
+        # What comes meanwhile is cut into epochs, with the time at which it came.
+        run.until(lambda: received(project) > epoch(project) + 3)
+        run.until(lambda: any("epochs to do" in (event.get("waiting") or "") for event in run.events()))
+        gathered = received(project)
         command(project, "unfreeze")
-        run.until(lambda: epoch(project) > before + 3)
+        run.until(lambda: epoch(project) > gathered + 3)
         command(project, "interval", "30s")
         run.until(stands_still(project))
         before = epoch(project)

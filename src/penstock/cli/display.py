@@ -222,7 +222,8 @@ class JsonDisplay:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: Any) -> None:
         if isinstance(error, PenstockError):
-            self._tell("error", error=str(error), **named_in(str(error)))
+            epoch = {} if error.epoch is None else {"epoch": error.epoch}
+            self._tell("error", error=str(error), **named_in(str(error)), **epoch)
 
     def say(self, what: str) -> None:
         self._tell("phase", phase=what)
@@ -272,6 +273,7 @@ class JsonDisplay:
             "lag": snapshot.backlog,
             "seconds": round(snapshot.seconds, 3),
             "epoch_ms": round(snapshot.last_epoch_ms, 1),
+            "age_ms": snapshot.age_ms,
             "at_work": snapshot.at_work,
             "tuples": {line.name: line.tuples for line in lines},
             "ports": {f"{line.name}.{port}": tuples for line in lines for port, tuples in line.ports.items()},

@@ -38,8 +38,8 @@ def freeze(
     """Have a replica, or all of them, begin no further epoch until `penstock unfreeze`.
 
     It stays there and keeps its place: its siblings deliver meanwhile, and it works off what has gathered afterwards.
-    A topology without replicas pauses. The order holds until it is taken back, also for a replica that is started
-    later.
+    A topology without replicas pauses, and goes on to receive. The order holds until it is taken back, also for a
+    replica that is started later.
     """
     if (name := at_console(file)) is not None:
         give(name, "freeze", at, token, authority, replica=replica, operator=operator)

@@ -11,6 +11,7 @@ _HELP = {
     "penstock_epoch": ("gauge", "The last epoch that was delivered."),
     "penstock_lag_tuples": ("gauge", "About how many tuples wait to be read."),
     "penstock_epoch_seconds": ("gauge", "How long the last epoch took."),
+    "penstock_tuple_age_seconds": ("gauge", "About how old the last tuples were when they were delivered."),
     "penstock_at_work": ("gauge", "For which share of the last ten seconds it was at work, 0 to 1."),
     "penstock_tuples_total": ("counter", "Tuples that have left a source or an operator, or reached a sink."),
     "penstock_replicas": ("gauge", "How many replicas there should be."),
@@ -58,6 +59,7 @@ def _samples(watched: Watched) -> Iterator[_Sample]:
         return
     yield "penstock_lag_tuples", own, float(progress["lag"])
     yield "penstock_epoch_seconds", own, progress.get("epoch_ms", 0.0) / 1000
+    yield "penstock_tuple_age_seconds", own, progress.get("age_ms", 0.0) / 1000
     yield "penstock_at_work", own, float(progress.get("at_work", 0.0)) if seen["how"] == "running" else 0.0
     yield "penstock_late_tuples_total", own, float(progress["late"])
     for node, count in progress["tuples"].items():

@@ -95,6 +95,7 @@ class Service:
             "graph": graph,
             "points": [
                 {"time": point.time, "epoch": point.epoch, "lag": point.lag, "latency_ms": point.latency_ms,
+                 "epoch_ms": point.epoch_ms,
                  "in": sum(rate for node, rate in point.rates.items() if node in sources),
                  "out": sum(rate for node, rate in point.rates.items() if node.startswith("sink:"))}
                 for point in list(watched.points)

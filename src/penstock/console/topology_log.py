@@ -23,7 +23,7 @@ DELIVERIES = 20
 """Of how many epochs it is told again and again who delivered them: more than there are between two looks."""
 _PROGRESS_BYTES = 32_000
 _NUMBERS = ("epoch", "lag", "late")
-_NUMBERS_OR_NOT = ("epoch_ms", "at_work", "moved", "at")
+_NUMBERS_OR_NOT = ("epoch_ms", "age_ms", "at_work", "moved", "at")
 _COUNTS = ("tuples", "delivered", "failed")
 _COUNTS_OR_NOT = ("ports", "malformed")
 _LONGEST_LOG = 10_000_000

@@ -46,6 +46,7 @@ class Point:
     rates: Mapping[str, float]
     """By node of the graph, how many a second."""
     latency_ms: float
+    """About how old tuples were when they were delivered."""
     first: Mapping[str, int] = field(default_factory=dict)
     """By replica, how many epochs it was the first to deliver."""
     teller: str = ""
@@ -54,6 +55,8 @@ class Point:
     """When, by that node's clock, which means nothing to others."""
     at_work: float = 0.0
     """For which share of the last seconds it was at work."""
+    epoch_ms: float = 0.0
+    """How long the last epoch took."""
 
 
 @dataclass
@@ -275,8 +278,8 @@ def point_after(points: Sequence[Point], seen: Mapping[str, Any], now: float) ->
         last = points[-1].rates if points else {}
         rates = {name: last.get(name, 0.0) for name in tuples}
     first = {view["name"]: view["first"] for view in seen["replicas"]}
-    return Point(now, seen["epoch"], progress["lag"], tuples, rates, progress.get("epoch_ms", 0.0), first,
-                 seen["teller"], seen["told"], progress.get("at_work", 0.0))  # fmt: skip
+    return Point(now, seen["epoch"], progress["lag"], tuples, rates, progress.get("age_ms", 0.0), first,
+                 seen["teller"], seen["told"], progress.get("at_work", 0.0), progress.get("epoch_ms", 0.0))  # fmt: skip
 
 
 def _point_before(points: Sequence[Point], teller: str, told: float) -> Point | None:

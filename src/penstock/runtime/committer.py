@@ -27,7 +27,6 @@ from penstock.epochs.moments import Moment, reach
 from penstock.epochs.record import EpochRecord
 from penstock.errors import CoordinationError
 from penstock.runtime.checkpoint import newest_epoch
-from penstock.runtime.gate import Gate
 from penstock.runtime.progress import Progress
 from penstock.runtime.state_folder import StateFolder
 from penstock.runtime.tuple_failures import Letter, TupleFailures
@@ -65,8 +64,6 @@ class Committer:
     """Its name among its siblings; None when it has none."""
     committed: Callable[[EpochRecord], None] = lambda _: None
     """Called when an epoch is delivered."""
-    gate: Gate = field(default_factory=Gate)
-    """No epoch begins while it is closed."""
     first: int = 0
     """How many epochs it was the first of its siblings to deliver."""
     last_batch: int = -1
@@ -90,9 +87,6 @@ class Committer:
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Run the epoch (one Spark job), then commit it at every sink."""
         try:
-            if self.gate.is_closed:
-                self.gate.pass_through()
-                self.progress.work.was_held()
             with self._turn:
                 if self._retired:
                     raise CoordinationError("the query is being stopped: this epoch is left to the next one")
@@ -227,7 +221,7 @@ class Committer:
         self.progress.add(read)
         delivered = {name: sum(item.rows for item in items) for name, items in staged.items()}
         took = (time.monotonic() - began) * 1000
-        self.progress.epoch_committed(record.epoch, record.backlog, took, delivered, malformed)
+        self.progress.epoch_committed(record, took, delivered, malformed)
 
     def _note_progress(self, epoch: int) -> None:
         """Now and then tell the log how far this replica is, so that old records can go."""

@@ -21,8 +21,9 @@ from penstock.spark.arrow_lines import can_encode
 from penstock.spark.arrow_stage import BYTES_IN_BATCH, ROWS_IN_BATCH, limit_batches, map_batches
 from penstock.spark.code_to_sink import CodeToSink
 from penstock.spark.epoch_job import RunEpoch, run_small_here, run_staged
-from penstock.spark.epoch_source import SMALL_EPOCH_TUPLES, ReadSettings
+from penstock.spark.epoch_source import SMALL_EPOCH_TUPLES
 from penstock.spark.lowering import Lowering, lower_plan
+from penstock.spark.read_settings import ReadSettings
 from penstock.spark.session import cores_of
 from penstock.spark.staging import STAGED_SCHEMA, StagingStage
 from penstock.spark.unacked import UnackedTuples

@@ -2,50 +2,54 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
 from penstock.epochs.orders import Orders
 from penstock.errors import CoordinationError
+from penstock.plan.description import counted
+from penstock.spark.signals import Held
 
 _ORDERS_SECONDS = 0.1
 """How often a run looks what is wanted of it."""
 
 
 class Gate:
-    """Closed and opened by one thread, passed by another."""
+    """Closed and opened by orders. Who reads for the run is told, and hands over no epoch while it is closed."""
 
     def __init__(self) -> None:
-        self._open = threading.Event()
-        self._open.set()
+        self.held = Held.NOT
         self._for_good = False
         self._heeded = 0.0
 
     @property
     def is_closed(self) -> bool:
-        return not self._open.is_set()
+        return self.held is not Held.NOT
 
-    def hold(self, closed: bool) -> None:
-        """Close it, or open it; once it is open for good, nothing closes it."""
-        if closed and not self._for_good:
-            self._open.clear()
-        else:
-            self._open.set()
+    def why_closed(self, received: int) -> str | None:
+        """In plain words, with so many epochs that wait for it; None while it is open."""
+        waiting = f" with {counted(received, 'epoch')} to do" if received else ""
+        return f"frozen{waiting}; `penstock unfreeze` lets it go on" if self.is_closed else None
 
-    def heed(self, orders: Orders, replica: str) -> None:
-        """Look whether the replica is to be frozen; not more often than it matters."""
+    def heed(self, orders: Orders, replica: str, all_of_them: Sequence[str], reads_ahead: bool) -> bool:
+        """Look whether the replica is to be frozen, not more often than it matters; True when that has changed.
+
+        Where nobody else cuts epochs, for all replicas are frozen, it goes on to receive, if it can read ahead.
+        """
         now = time.monotonic()
-        if now - self._heeded > _ORDERS_SECONDS:
-            self._heeded = now
-            with suppress(CoordinationError):
-                self.hold(bool(orders.frozen(replica)))
+        if self._for_good or now - self._heeded <= _ORDERS_SECONDS:
+            return False
+        self._heeded, before = now, self.held
+        with suppress(CoordinationError):
+            if not orders.frozen(replica):
+                self.held = Held.NOT
+            elif reads_ahead and all(orders.frozen(each) for each in all_of_them):
+                self.held = Held.RECEIVING
+            else:
+                self.held = Held.STILL
+        return self.held is not before
 
     def open_for_good(self) -> None:
-        """The run is about to end: whoever waits goes on."""
-        self._for_good = True
-        self._open.set()
-
-    def pass_through(self) -> None:
-        """Wait until it is open."""
-        self._open.wait()
+        """The run is about to end: what it has received is done."""
+        self._for_good, self.held = True, Held.NOT

@@ -27,6 +27,13 @@ def is_about_state(story: str) -> bool:
 
 def in_user_terms(error: Exception, failure: BaseException | None, state: StateFolder) -> PenstockError:
     """The error to show for a query that ended with `error`, and an epoch that ended with `failure`."""
+    shown = _shown(error, failure, state)
+    if failure is not None:
+        shown.epoch = state.committed().epoch + 1
+    return shown
+
+
+def _shown(error: Exception, failure: BaseException | None, state: StateFolder) -> PenstockError:
     if isinstance(failure, PenstockError):
         return failure
     found = fault_in(str(failure)) or fault_in(str(error))

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from penstock.epochs.record import EpochRecord
+from penstock.runtime.tuple_age import TupleAge
 from penstock.runtime.work_share import WorkShare
 
 _WHOLES_KEPT = 4
@@ -45,6 +47,8 @@ class Snapshot:
     wholes_ms: tuple[float, ...] = ()
     """What each of the last epochs took all in all, the newest last: from its cut, or the end of the one before it,
     while `last_epoch_ms` leaves out what Spark does before it hands an epoch over."""
+    age_ms: float = 0.0
+    """About how old the tuples of the last epoch that had any were when they were delivered."""
 
 
 @dataclass
@@ -60,6 +64,7 @@ class Progress:
     _last_epoch_ms: float = 0.0
     _wholes_ms: deque[float] = field(default_factory=lambda: deque(maxlen=_WHOLES_KEPT))
     work: WorkShare = field(default_factory=WorkShare)
+    age: TupleAge = field(default_factory=TupleAge)
     _lost: int = 0
     _waiting: str | None = None
     _failed: dict[str, int] = field(default_factory=dict)
@@ -83,11 +88,13 @@ class Progress:
             _add(self._tuples, {operator: sum(counts.values())})
 
     def epoch_committed(
-        self, epoch: int, backlog: int, took_ms: float, delivered: dict[str, int], malformed: dict[str, int]
+        self, record: EpochRecord, took_ms: float, delivered: dict[str, int], malformed: dict[str, int]
     ) -> None:
         with self._lock:
-            self._epoch, self._backlog, self._last_epoch_ms = epoch, backlog, took_ms
-            self._wholes_ms.append(max(took_ms, round(self.work.so_far() * 1000, 1)))
+            self._epoch, self._backlog, self._last_epoch_ms = record.epoch, record.backlog, took_ms
+            whole_ms = max(took_ms, round(self.work.so_far() * 1000, 1))
+            self._wholes_ms.append(whole_ms)
+            self.age.delivered(record, whole_ms, time.time() * 1000)
             _add(self._delivered, delivered)
             _add(self._malformed, malformed)
 
@@ -128,6 +135,7 @@ class Progress:
                 self._late,
                 {operator: dict(counts) for operator, counts in self._ports.items()},
                 tuple(self._wholes_ms),
+                self.age.ms,
             )
 
 

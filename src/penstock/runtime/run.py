@@ -42,6 +42,7 @@ from penstock.runtime.snapshots import epoch_of_batch
 from penstock.runtime.state_files import can_go_back
 from penstock.runtime.state_folder import COMMAND_SECONDS, StateFolder
 from penstock.runtime.swap import settle
+from penstock.runtime.tuple_age import TupleAge
 from penstock.runtime.tuple_failures import TupleFailures
 from penstock.spark.code_shipping import ship_code
 from penstock.spark.session import CHANGELOGS, SessionSettings, cores_of, prepare_workers, start_session
@@ -55,7 +56,6 @@ __all__ = ["Outcome", "Run", "RunSettings", "run_topology"]
 
 _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 0.05
-_FROZEN = "frozen; `penstock unfreeze` lets it go on"
 _NOTHING_TO_DO = ("Waiting for", "Getting offsets from")
 """How Spark says so: it waits, or has just looked again."""
 _MOST_REWINDS = 3
@@ -69,7 +69,7 @@ class Run:
         self.topology = topology
         self.settings = settings or RunSettings()
         self.plan: Plan = rewrite(build_plan(topology))
-        self.progress = Progress()
+        self.progress = Progress(age=TupleAge(topology.epoch.interval))
         self.state = StateFolder.of(topology, self.settings.state)
         self.resumed_from = 0
         self.on_commit: Callable[[EpochRecord], None] = lambda _: None
@@ -200,7 +200,7 @@ class Run:
         try:
             while not self._over():
                 self._heed_orders()
-                self.progress.waits_for(self._signals.why_away() or (_FROZEN if self._gate.is_closed else None))
+                self.progress.waits_for(self._signals.why_away() or self._gate.why_closed(self._signals.received()))
                 look(self.progress.snapshot())
             if self.settings.metrics:
                 self._counts.settle(self._committer.last_batch)
@@ -226,6 +226,7 @@ class Run:
         self._stopping = True
         self._signals.want_stop()
         self._gate.open_for_good()
+        self._signals.hold(self._gate.held)
 
     @property
     def is_frozen(self) -> bool:
@@ -343,7 +344,7 @@ class Run:
             self._listening.callback(spark.streams.removeListener, self._counts)
         self._committer = Committer(
             self.topology.delivery, self.state, self._log, self._sinks, self._dead_letters, self.progress, run_epoch,
-            self._failures, self.settings.replica, self.on_commit, self._gate,
+            self._failures, self.settings.replica, self.on_commit,
         )  # fmt: skip
         writer = rows.writeStream.foreachBatch(self._committer)
         # How often to look; how often an epoch is cut is decided where it is cut, the same for all replicas.
@@ -360,7 +361,10 @@ class Run:
         """Look what is wanted of it; while nobody can say, all stays as it is."""
         # Also one that is only watched has a name, which nobody knows.
         name = self.settings.replica if self.topology.replicas > 1 else None
-        self._gate.heed(self._orders, name or FIRST)
+        # Which tuples of an epoch are to be read again is only known when it is done.
+        if self._gate.heed(self._orders, name or FIRST, self.topology.replica_names, reads_ahead=not self._replays):
+            self.progress.work.was_held()
+            self._signals.hold(self._gate.held)
 
     def _over(self) -> bool:
         """Wait a moment; True when there is nothing more to wait for. Raises what went wrong."""
@@ -436,13 +440,12 @@ class Run:
         """Stop the query; the next one has an id of its own, whatever readers have left."""
         if self.settings.metrics:
             self._counts.settle(self._committer.last_batch)
-        # The committer has retired: what waits there fails, and is left to the next query.
-        self._gate.hold(closed=False)
         self._query.stop()
         self._listening.close()
         self._first_before += self._committer.first
         before, self._id = self._signals, uuid.uuid4().hex
         self._signals = Signals(self.state.path, self._id)
+        self._signals.hold(self._gate.held)
         before.clear()
 
     def _rewound(self, error: PySparkException) -> bool:
@@ -463,7 +466,6 @@ class Run:
         return (self.state.checkpoint / "commits" / str(batch_id)).exists()
 
     def _shut_down(self) -> None:
-        self._gate.open_for_good()
         # A JVM that is gone has nothing left to stop.
         with contextlib.suppress(Py4JError, ConnectionError):
             self._query.stop()

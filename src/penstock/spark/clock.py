@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import InputPartition
 
 from penstock.connectors.base import Slice
-from penstock.spark.epoch_source import FORMAT, EpochPartition, EpochReader, ReadSettings
+from penstock.spark.epoch_source import FORMAT, EpochPartition, EpochReader
 from penstock.spark.numbering import TIMESTAMP
+from penstock.spark.read_settings import ReadSettings
 
 _END_OF_TIME_MS = 253_370_764_800_000
 """The year 9999."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,11 @@ from pyspark.sql.datasource_internal import _SimpleStreamReaderWrapper
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
-from penstock.connectors.base import Place, Slice, SourceConnector
+from penstock.connectors.base import Slice, SourceConnector
 from penstock.connectors.lookup_tables import enrichment_from_json, lookup_table
-from penstock.connectors.registry import source_connector
 from penstock.coordination.base import Coordinator
 from penstock.coordination.opening import open_coordinator
+from penstock.epochs.ahead import is_due
 from penstock.epochs.cutter import cut_next_epoch
 from penstock.epochs.log import EpochLog
 from penstock.epochs.moments import Moment, reach
@@ -34,22 +34,21 @@ from penstock.epochs.postponed import replays_in
 from penstock.epochs.record import EpochRecord
 from penstock.epochs.sequence import Anchor
 from penstock.epochs.size import next_limit
-from penstock.epochs.ticking import TickRules, Ticks
+from penstock.epochs.ticking import Ticks
 from penstock.errors import CoordinationError, PenstockError
 from penstock.spark.failures import left_out
 from penstock.spark.faults import WorkerFault
 from penstock.spark.late_watermark import late_watermark_of_newest
 from penstock.spark.malformed import MalformedLedger
 from penstock.spark.numbering import SEQUENCE, Picks, numbered, picked, slices_to_replay, timed, without
+from penstock.spark.read_settings import ReadSettings
 from penstock.spark.rounds import Rounds
 from penstock.spark.rows_made import numbers_of_picks, numbers_of_rows
-from penstock.spark.signals import Signals
+from penstock.spark.signals import Held, Signals
 from penstock.spark.table_versions import TableVersions
 from penstock.spark.worker_process import settle_in
-from penstock.topology.model import FrozenOptions, Source
-from penstock.topology.schema import parse_schema
 
-__all__ = ["FORMAT", "SEQUENCE", "EpochDataSource", "EpochReader", "ReadSettings", "offset_epoch"]
+__all__ = ["FORMAT", "SEQUENCE", "EpochDataSource", "EpochReader", "offset_epoch"]
 
 FORMAT = "penstock"
 
@@ -60,90 +59,6 @@ _SLOWER = 0.9
 _PAUSE_SECONDS = 0.2
 _ORDERS_SECONDS = 0.25
 """How often a reader looks whether somebody wants another interval."""
-
-
-@dataclass(frozen=True)
-class ReadSettings:
-    """What a reader process must know; travels to it as one JSON option."""
-
-    topology: str
-    folder: str
-    state: str
-    """The run's state folder: what its processes tell each other through files."""
-    coordinator: str
-    """The address of the coordinator that holds the epoch log."""
-    run: str
-    """A fresh id for every start."""
-    sources: tuple[Source, ...]
-    max_tuples: int
-    parallelism: int
-    interval_ms: int = 0
-    """How long after an epoch the next is cut, at the soonest. Epochs that are agreed already are not waited for: a
-    replica that is behind catches up."""
-    most_tuples: int = 0
-    """How far `max_tuples` may grow while epochs are quick."""
-    alone: bool = False
-    """Whether Spark has one reader only: one source, and no fan-out, where it reads a source once a branch."""
-    ticks: TickRules = TickRules()
-    """When to cut an empty epoch."""
-    windows_close: bool = False
-    """Whether the end of a source closes windows, one epoch later."""
-    tables: list[dict[str, Any]] = field(default_factory=list)
-    """The tables that tuples are enriched from; see `connectors.lookup_tables`."""
-    timed: bool = False
-    """Whether tuples carry the time of their epoch."""
-    marked: bool = False
-    """Whether they also carry the watermark by which they are late."""
-    columns: Mapping[str, list[str]] = field(default_factory=dict)
-    """By source, the columns to read; a source that is not named is read whole."""
-    read_ahead: frozenset[str] = frozenset()
-    """The sources whose small epochs are read by the driver's reader; see `EpochReader.getCache`."""
-    retries: bool = False
-    """Whether any tuple may be postponed and replayed; see `epochs.postponed`."""
-
-    def made_natively(self, source: Source) -> Mapping[str, str] | None:
-        """How Spark makes the source's tuples of the numbers of rows; None where they have to be read.
-
-        Also where some may be replayed, or have to be left out.
-        """
-        return None if self.retries else self.connector(source).made_of_rows()
-
-    def to_json(self) -> str:
-        sources = [
-            {
-                "name": source.name,
-                "kind": source.kind,
-                "options": source.options,
-                "schema": None if source.schema is None else source.schema.ddl,
-                "on_malformed": source.on_malformed,
-            }
-            for source in self.sources
-        ]
-        further = {"sources": sources, "read_ahead": sorted(self.read_ahead), "ticks": asdict(self.ticks)}
-        return json.dumps({**self.__dict__, **further})
-
-    @classmethod
-    def from_json(cls, text: str) -> ReadSettings:
-        fields = json.loads(text)
-        sources = tuple(
-            Source(
-                source["name"],
-                source["kind"],
-                FrozenOptions(source["options"]),
-                None if source["schema"] is None else parse_schema(source["schema"]),
-                source["on_malformed"],
-            )
-            for source in fields.pop("sources")
-        )
-        ticks = fields.pop("ticks")
-        ticks |= {"steps": tuple(ticks["steps"]), "gaps": tuple(ticks["gaps"]), "early": tuple(ticks["early"])}
-        read_ahead = frozenset(fields.pop("read_ahead"))
-        return cls(sources=sources, read_ahead=read_ahead, ticks=TickRules(**ticks), **fields)
-
-    def connector(self, source: Source) -> SourceConnector:
-        connector = source_connector(source, Place(self.topology, source.name, Path(self.folder)))
-        chosen = self.columns.get(source.name)
-        return connector if chosen is None else connector.only(chosen)
 
 
 class EpochDataSource(DataSource):
@@ -175,6 +90,17 @@ class EpochPartition(InputPartition):
         self.picks = picks
 
 
+@dataclass
+class _Ahead:
+    """What was cut while a run is frozen."""
+
+    newest: dict[str, Any]
+    """The offset of the newest epoch that is agreed."""
+    since: float
+    cut_at: float
+    """Since when it is frozen, and when the newest was cut or seen."""
+
+
 class EpochReader(_SimpleStreamReaderWrapper):
     """Reads one source of a topology; several readers of a run agree through the epoch log.
 
@@ -196,6 +122,8 @@ class EpochReader(_SimpleStreamReaderWrapper):
         self._limit = settings.max_tuples
         self._wanted = -_ORDERS_SECONDS, 0.0
         """When it last looked for another interval, and the interval."""
+        self._ahead: _Ahead | None = None
+        """What it has received while its run is frozen."""
 
     # -- on the driver --------------------------------------------------------------------------
 
@@ -294,8 +222,13 @@ class EpochReader(_SimpleStreamReaderWrapper):
 
     def _next_epoch(self, start: Mapping[str, Any]) -> EpochRecord | None:
         """The next epoch from the log, or cut now; None also while the coordinator cannot be reached."""
+        held, record = self._signals.held(), None
         try:
-            record = self._agree(start)
+            if held is Held.NOT:
+                self._ahead = None
+                record = self._agree(start)
+            elif held is Held.RECEIVING:
+                self._receive(start)
         except CoordinationError as error:
             self._signals.coordinator_away(str(error))
             return None
@@ -310,6 +243,32 @@ class EpochReader(_SimpleStreamReaderWrapper):
         if agreed is not None or self._signals.stop_wanted():
             return agreed
         self._resize(start)
+        return self._cut_after(start)
+
+    def _receive(self, start: Mapping[str, Any]) -> None:
+        """Cut what has come into epochs, which are done when the run goes on; `start` is the last that it has done."""
+        now = time.monotonic()
+        if self._ahead is None:
+            known = self._log.newest()
+            self._ahead = _Ahead(dict(start) if known is None else _offset(known), now, now)
+        while (agreed := self._log.get(self._ahead.newest["epoch"] + 1)) is not None:
+            # By a sibling that is frozen as well.
+            self._ahead.newest, self._ahead.cut_at = _offset(agreed), now
+        newest = self._ahead.newest
+        if is_due(now - self._ahead.since, now - self._ahead.cut_at) and not (
+            newest["last"] or self._signals.stop_wanted()
+        ):
+            record = self._cut_after(newest, ahead=True)
+            if record is not None:
+                newest = self._ahead.newest = _offset(record)
+                self._ahead.cut_at = now
+        self._signals.note_received(newest["epoch"] - start["epoch"])
+
+    def _cut_after(self, start: Mapping[str, Any], ahead: bool = False) -> EpochRecord | None:
+        """Propose the epoch after `start`, and return what is agreed; None while there is nothing for it.
+
+        Of one that is cut ahead, nobody knows when it is done; its tables stay as they were, for not all are kept.
+        """
         now = self._time_after(start)
         if self._is_too_soon(start, now):
             return None
@@ -318,7 +277,7 @@ class EpochReader(_SimpleStreamReaderWrapper):
         postponed = self._log.all_postponed() if self._settings.retries else None
         ended = json.loads(start.get("ended", "[]")) if self._settings.windows_close else None
         cut = partial(
-            cut_next_epoch, epoch, json.loads(start["ends"]), self._connectors, self._limit, now, tick,
+            cut_next_epoch, start["epoch"] + 1, json.loads(start["ends"]), self._connectors, self._limit, now, tick,
             postponed, ended,
         )  # fmt: skip
         proposal = cut()
@@ -328,10 +287,12 @@ class EpochReader(_SimpleStreamReaderWrapper):
         if proposal is None:
             return None
         if self._settings.tables:
-            versions = self._tables.newest(json.loads(start.get("tables", "{}")), now / 1000)
+            before = json.loads(start.get("tables", "{}"))
+            versions = before if ahead and before else self._tables.newest(before, now / 1000)
             proposal = replace(proposal, tables=versions)
         record = self._log.propose(proposal)
-        self._seen = self._cut = record.epoch, time.monotonic()
+        self._seen = record.epoch, time.monotonic()
+        self._cut = (0, 0.0) if ahead else self._seen
         return record
 
     def _resize(self, start: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ from penstock.spark.custom import INSTANCE, PORT, CustomStage
 from penstock.spark.digests import can_be_rounded, with_digest
 from penstock.spark.emitted import port_column
 from penstock.spark.enrichments import lower_enrich
-from penstock.spark.epoch_source import FORMAT, SEQUENCE, ReadSettings
+from penstock.spark.epoch_source import FORMAT, SEQUENCE
 from penstock.spark.input_ports import (
     frames_by_port,
     lower_gather,
@@ -35,6 +35,7 @@ from penstock.spark.input_ports import (
 from penstock.spark.joins import lower_join
 from penstock.spark.keyed_stage import lower_keyed
 from penstock.spark.numbering import CARRIED, HIDDEN, MARK, TIME
+from penstock.spark.read_settings import ReadSettings
 from penstock.spark.rows_made import NUMBERS, tuples_of
 from penstock.spark.self_acking import emits_with_unacked
 from penstock.spark.staging import align, tagged_rows

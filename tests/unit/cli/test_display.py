@@ -16,7 +16,8 @@ from rich.console import Console
 
 from penstock.cli import display as displays
 from penstock.cli.display import JsonDisplay, LiveDisplay, PlainDisplay, named_in
-from penstock.errors import DeliveryError
+from penstock.epochs.record import EpochRecord
+from penstock.errors import DeliveryError, OperatorError
 from penstock.replication.lifecycle import Phase
 from penstock.replication.views import ReplicaView
 from penstock.runtime.progress import Progress, Snapshot
@@ -30,7 +31,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 def snapshot(epoch: int, failed: dict[str, int]) -> Snapshot:
     progress = Progress()
-    progress.epoch_committed(epoch, 0, 10.0, {}, {})
+    progress.epoch_committed(EpochRecord(epoch, 0, {}, {}), 10.0, {}, {})
     progress.tuples_failed(failed, 0)
     return progress.snapshot()
 
@@ -87,6 +88,16 @@ def test_the_reason_why_it_ends_is_a_line_too(capsys: pytest.CaptureFixture[str]
         raise DeliveryError("the disk is full")
     (line,) = said(capsys)
     assert (line["event"], line["error"], "replica" in line) == ("error", "the disk is full", False)
+    assert "epoch" not in line
+
+
+def test_an_error_in_an_epoch_is_told_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = OperatorError("operator 'split' (t.yaml:9): words:split raised KeyError")
+    failed.epoch = 7
+    with pytest.raises(OperatorError), JsonDisplay(Topology("t"), lambda _: [], "2"):
+        raise failed
+    (line,) = said(capsys)
+    assert (line["topology"], line["replica"], line["operator"], line["epoch"]) == ("t", "2", "split", 7)
 
 
 PAIR = [

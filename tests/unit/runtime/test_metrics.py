@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.connectors.registry import catalogue
+from penstock.epochs.record import EpochRecord
 from penstock.plan.graph import Plan, build_plan
 from penstock.plan.rewrites import rewrite
 from penstock.runtime.metrics import OperatorCounts
@@ -53,7 +54,7 @@ def test_what_was_observed_of_the_ports_is_added_up_by_port_and_for_the_operator
 def test_ports_are_told_with_their_operator_and_are_none_themselves() -> None:
     plan, progress = word_count(), Progress()
     OperatorCounts(plan, progress).take(batch(0, split_ports={"words": 5, "short": 2}))
-    progress.epoch_committed(1, 0, 10.0, {"words": 3, "ignored": 1}, {})
+    progress.epoch_committed(EpochRecord(1, 0, {}, {}), 10.0, {"words": 3, "ignored": 1}, {})
     lines = tally(plan, progress.snapshot())
     assert [line.name for line in lines] == ["lines", "split", "counts", "skipped", "words", "ignored"]
     assert lines[1] == Line("custom", "split", 7, ports={"words": 5, "short": 2})

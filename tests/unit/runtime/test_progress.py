@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from penstock.epochs.record import EpochRecord
 from penstock.runtime.progress import Progress
 
 
@@ -9,7 +10,7 @@ def test_what_an_epoch_took_all_in_all_counts_from_its_cut() -> None:
     progress.work._free_since -= 60.0
     for epoch in range(1, 7):
         with progress.work.at_work(age=epoch if epoch == 1 else 0.0):
-            progress.epoch_committed(epoch, 0, 100.0 * epoch, {}, {})
+            progress.epoch_committed(EpochRecord(epoch, 0, {}, {}), 100.0 * epoch, {}, {})
         if epoch == 1:
             (whole,) = progress.snapshot().wholes_ms
             assert 1000.0 <= whole < 60000.0

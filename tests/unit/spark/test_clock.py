@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.spark.clock import ClockReader, ClockSettings
-from penstock.spark.epoch_source import ReadSettings
+from penstock.spark.read_settings import ReadSettings
 from penstock.topology.model import FrozenOptions, Source
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

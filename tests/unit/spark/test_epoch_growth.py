@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from penstock.spark import epoch_source
-from penstock.spark.epoch_source import EpochReader, ReadSettings
+from penstock.spark.epoch_source import EpochReader
+from penstock.spark.read_settings import ReadSettings
 from penstock.topology.model import FrozenOptions, Source
 
 

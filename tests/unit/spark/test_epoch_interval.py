@@ -9,7 +9,8 @@ import pytest
 from penstock.coordination.opening import open_coordinator
 from penstock.epochs.orders import Orders
 from penstock.spark import epoch_source
-from penstock.spark.epoch_source import EpochReader, ReadSettings
+from penstock.spark.epoch_source import EpochReader
+from penstock.spark.read_settings import ReadSettings
 from penstock.topology.model import FrozenOptions, Source
 
 

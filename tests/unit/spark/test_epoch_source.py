@@ -11,8 +11,9 @@ from penstock.coordination.opening import open_coordinator
 from penstock.epochs.log import EpochLog
 from penstock.epochs.orders import Orders
 from penstock.epochs.record import EpochRecord
-from penstock.spark.epoch_source import EpochReader, ReadSettings
+from penstock.spark.epoch_source import EpochReader
 from penstock.spark.faults import WorkerFault
+from penstock.spark.read_settings import ReadSettings
 from penstock.topology.model import FrozenOptions, Source
 from penstock.topology.schema import parse_schema
 

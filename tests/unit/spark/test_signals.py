@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.spark.signals import Signals
+from penstock.spark.signals import Held, Signals
 
 
 def test_a_wish_to_stop_reaches_every_reader_of_the_run(tmp_path: Path) -> None:
@@ -43,3 +43,18 @@ def test_a_run_that_ends_leaves_nothing_and_takes_nothing_of_anothers(tmp_path: 
     run.clear()
     assert (run.stop_wanted(), run.why_away()) == (False, None)
     assert (other.stop_wanted(), other.why_away()) == (True, "gone")
+
+
+def test_a_reader_hears_how_its_run_is_held_and_tells_what_it_received_meanwhile(tmp_path: Path) -> None:
+    driver, reader = Signals(tmp_path, "run"), Signals(tmp_path, "run")
+    assert (reader.held(), driver.received()) == (Held.NOT, 0)
+    driver.hold(Held.RECEIVING)
+    assert reader.held() is Held.RECEIVING
+    reader.note_received(3)
+    assert driver.received() == 3
+    driver.hold(Held.STILL)
+    assert reader.held() is Held.STILL
+    driver.hold(Held.NOT)
+    assert (reader.held(), driver.received()) == (Held.NOT, 0)
+    driver.hold(Held.NOT)
+    assert list(tmp_path.iterdir()) == []
