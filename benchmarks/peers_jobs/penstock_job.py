@@ -40,8 +40,10 @@ def topology(work: Work) -> Topology:
             ended = numbers.select(f"{WORD} as word").count("word")
         else:
             payments = numbers.select("id", f"id * {STEP} % {USERS} as user", f"id % {AMOUNTS} as amount")
-            code = of_tuple if work.job == "function" else of_batch
-            ended = payments.custom(code, emits="id bigint, total bigint")
+            if work.job == "function":
+                ended = payments.custom(of_tuple, keep="id", emits="total bigint")
+            else:
+                ended = payments.custom(of_batch, emits="id bigint, total bigint")
     return ended.sink("out", file=str(work.out / "rows.csv"), header=False).with_folder(work.folder)
 
 

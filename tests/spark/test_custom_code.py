@@ -142,6 +142,46 @@ def test_a_bolt_emits_different_columns_on_different_ports(project: Any) -> None
     assert result.same("numbers", [{"number": 12}, {"number": 7}])
 
 
+def test_columns_of_any_type_are_kept_beside_what_code_emits(project: Any) -> None:
+    project.write("own.py", """
+        def words_of(text):
+            return text.split()
+        """)
+    topology = project.topology("""
+        topology: own-code
+        sources: {texts: {rows: [], schema: "at timestamp, tags array<string>, price decimal(9,2), text string"}}
+        operators:
+          words: {from: texts, custom: "own:words_of", keep: [Price, at, tags], emits: "word string"}
+        sinks:
+          out: {from: words, memory: true}
+        """)
+    texts = [["2026-03-01T08:00:00Z", ["x", "y"], "1.50", "a b"], ["2026-03-01T09:00:00Z", None, "2.25", "c"],
+             [None, [], None, ""]]
+    result = run_on(topology, spark=project.spark, texts=texts)
+    found = result["out"]
+    rows = [(float(row["price"]), str(row["at"])[11:13], row.get("tags"), row["word"]) for row in found]
+    assert sorted(rows, key=lambda row: row[-1]) == [
+        (1.5, "08", ["x", "y"], "a"), (1.5, "08", ["x", "y"], "b"), (2.25, "09", None, "c")
+    ]  # fmt: skip
+    assert list(found[0])[:2] == ["price", "at"]
+
+
+@pytest.mark.parametrize("sinks", [1, 2])
+def test_numbers_that_are_kept_are_in_the_file_of_the_only_sink_or_of_each(project: Any, sinks: int) -> None:
+    project.write("own.py", """
+        def twice(amount):
+            return amount * 2
+        """)
+    numbers = Topology("own-code").source("n", generator={"id": "sequence", "amount": "constant(3)"}, count=5)
+    doubled = numbers.custom("own:twice", name="own", keep="id", emits="twice bigint")
+    topology = doubled.sink("out", file="out.csv", header=False)
+    if sinks == 2:
+        topology = topology.stream("own").sink("other", file="other.csv", header=False)
+    project.run(topology.with_folder(project.folder))
+    for name in ("out.csv", "other.csv")[:sinks]:
+        assert sorted((project.folder / name).read_text().split()) == [f"{number},6" for number in range(5)]
+
+
 def test_code_finds_its_own_modules_and_files_beside_the_topology(project: Any) -> None:
     project.write("stopwords.txt", "a\n")
     project.write("own_words.py", "from pathlib import Path\nSTOP = Path('stopwords.txt').read_text().split()\n")

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from penstock import Bolt
 
 
-def of_tuple(id: int, user: int, amount: int) -> tuple[int, int]:
-    return id, user * 100 + amount
+def of_tuple(user: int, amount: int) -> int:
+    return user * 100 + amount
 
 
 def of_batch(batch: pa.RecordBatch) -> pa.RecordBatch:

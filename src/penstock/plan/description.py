@@ -115,6 +115,8 @@ def counted(number: int, noun: str) -> str:
 def _emitted(node: Custom) -> str:
     if not node.emits:
         return ""
+    if node.keep:
+        return f" → {', '.join(node.keep)}, {node.schema_of(DEFAULT_PORT)}"
     if node.output_ports() == (DEFAULT_PORT,):
         return f" → {node.schema_of(DEFAULT_PORT)}"
     return " → " + "; ".join(f"{port or 'default'}: {schema}" for port, schema in node.emits)

@@ -66,10 +66,10 @@ class EpochQuery:
         code = code_before_sink(self.plan)
         if code is None or lowering.digests or code.name not in lowering.code:
             return None
-        (_, schema), (sink,) = code.emits[0], self.sinks.values()
+        (sink,) = self.sinks.values()
+        given, stage, schema = lowering.code[code.name]
         if not can_encode(schema, sink.encoding):
             return None
-        given, stage = lowering.code[code.name]
         return map_batches(given, CodeToSink(stage, self._staging(), schema.names), STAGED_SCHEMA)
 
     def _lowered(self, spark: SparkSession, run: str) -> tuple[Lowering, DataFrame]:

@@ -63,7 +63,7 @@ def _run_some_of_everything(folder: Path) -> None:
     start = Topology("archive", epoch=EpochSettings(max_tuples=_EPOCH))
     numbers = start.source("numbers", generator={"id": "sequence"}, count=_TUPLES)
     payments = numbers.select("id", "id % 10 as user", "id % 7 as amount").filter("amount > 0")
-    totals = payments.custom(of_tuple, emits="id bigint, total bigint").count("total")
+    totals = payments.custom(of_tuple, keep="id", emits="total bigint").count("total")
     made = totals.sink("out", file=str(folder / "out.jsonl")).with_folder(folder)
     run_topology(made, RunSettings(state=folder / "state"))
 

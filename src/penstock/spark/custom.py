@@ -38,6 +38,8 @@ INSTANCE = "__instance"
 """The hidden column that tells custom code its instance: a task's own number counts other operators' too."""
 _LOADED: dict[tuple[str, str], Any] = {}
 """The user's code of this worker process, by run and operator: bolts are initialised once."""
+_ONE = frozenset({tuple, int, float, str, bool})
+"""Kinds of what a function may return that are one tuple; others are looked at one by one."""
 _CALLS_WHEN_SETTLED = 10
 """How often code is called for a tuple before it counts as failed, once an epoch does without those that failed first:
 code that fails by chance would otherwise fail for another one each time the epoch is run."""
@@ -58,6 +60,8 @@ class CustomStage:
     """Seconds that a tuple may wait for its ack; None when the operator does not ack by itself."""
     topology: str = ""
     """Its name, from which random numbers are made."""
+    kept: tuple[str, ...] = ()
+    """The input columns that go past the code."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         filled = (batch for batch in batches if batch.num_rows)
@@ -215,7 +219,7 @@ class _Runner:
             try:
                 for each in calls:
                     # A list may be used again for the next tuple, and a generator does its work only now.
-                    returned.append(each if type(each) is tuple else list(many(each)))
+                    returned.append(each if type(each) in _ONE else list(many(each)))
                 if len(returned) < batch.num_rows:
                     raise StopIteration  # let out by the function, it ended the loop
             except BaseException as error:
@@ -338,10 +342,11 @@ class _Runner:
     def _build_returned(self, batch: pa.RecordBatch, returned: list[Any]) -> list[pa.RecordBatch]:
         """What a function gave. One tuple for every row, the usual case, is put into columns as it is."""
         (port, schema), *_ = self._operator.emits
-        if len(self._operator.emits) == 1 and set(map(type, returned)) == {tuple}:
+        kinds = set(map(type, returned))
+        if len(self._operator.emits) == 1 and (kinds == {tuple} or (kinds < _ONE and tuple not in kinds)):
             with contextlib.suppress(Misfit):
-                return [batch_for_rows(returned, schema, self._sequences)]
-        emitted = ((row, [each] if type(each) is tuple else each) for row, each in enumerate(returned))
+                return [batch_for_rows(returned, schema, self._sequences, self._kept(batch))]
+        emitted = ((row, each if type(each) is list else [each]) for row, each in enumerate(returned))
         return self._build(batch, [(port, row, one) for row, many_of in emitted for one in many_of])
 
     def _build(self, batch: pa.RecordBatch, output: list[Emitted]) -> list[pa.RecordBatch]:
@@ -351,9 +356,13 @@ class _Runner:
 
         try:
             sequences = self._sequences.to_pylist()
-            return fitting_batches(output, self._operator.emits, sequences, note if self._ledger else None)
+            emits, noted = self._operator.emits, note if self._ledger else None
+            return fitting_batches(output, emits, sequences, noted, self._kept(batch))
         except Misfit as misfit:
             raise WorkerFault("operator", f"{who(self._operator)}: {misfit}") from misfit
+
+    def _kept(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        return batch.select(list(self._stage.kept)) if self._stage.kept else None
 
     def _failed(self, row: int, error: BaseException) -> None:
         """The code failed for the present tuple: note it, or end the run."""

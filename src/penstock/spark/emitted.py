@@ -28,10 +28,13 @@ class Misfit(Exception):
     """An emitted tuple does not fit the schema; the message says how."""
 
 
-def batches_of(output: Sequence[Emitted], emits: Emits, sequences: Sequence[int]) -> Iterator[pa.RecordBatch]:
+def batches_of(
+    output: Sequence[Emitted], emits: Emits, sequences: Sequence[int], kept: pa.RecordBatch | None = None
+) -> Iterator[pa.RecordBatch]:
     """The emitted tuples as batches, each with the sequence of its row; raises Misfit.
 
-    With several ports a batch has a struct column for every port.
+    With several ports a batch has a struct column for every port. With one, the columns of `kept` stand in front of
+    what was emitted for their row.
     """
     for number, (port, schema) in enumerate(emits):
         chosen = output if len(emits) == 1 else [item for item in output if item[0] == port]
@@ -40,32 +43,46 @@ def batches_of(output: Sequence[Emitted], emits: Emits, sequences: Sequence[int]
         columns = _columns([item[2] for item in chosen], schema)
         numbers = pa.array([sequences[item[1]] for item in chosen], pa.int64())
         if len(emits) == 1:
-            yield pa.RecordBatch.from_arrays([*columns, numbers], names=[*schema.names, SEQUENCE])
+            own = [] if kept is None else kept.take(pa.array([item[1] for item in chosen], pa.int64())).columns
+            names = [*(kept.schema.names if kept is not None else ()), *schema.names, SEQUENCE]
+            yield pa.RecordBatch.from_arrays([*own, *columns, numbers], names=names)
         else:
             yield _tagged(emits, number, columns, numbers)
 
 
-def batch_for_rows(returned: Sequence[tuple[Any, ...]], schema: Schema, sequences: pa.Array) -> pa.RecordBatch:
-    """One emitted tuple for each of the rows with these sequences; raises Misfit."""
-    return pa.RecordBatch.from_arrays([*_columns(returned, schema), sequences], names=[*schema.names, SEQUENCE])
+def batch_for_rows(
+    returned: Sequence[Any], schema: Schema, sequences: pa.Array, kept: pa.RecordBatch | None = None
+) -> pa.RecordBatch:
+    """One emitted tuple for each of the rows with these sequences; raises Misfit.
+
+    Tuples, or the values of the only column.
+    """
+    if len(schema.fields) == 1 and tuple not in set(map(type, returned)):
+        (field,) = schema.fields
+        columns = [_column(field.name, field.type, returned, [])]
+    else:
+        columns = _columns(returned, schema)
+    own, names = ([], []) if kept is None else (kept.columns, kept.schema.names)
+    return pa.RecordBatch.from_arrays([*own, *columns, sequences], names=[*names, *schema.names, SEQUENCE])
 
 
 def fitting_batches(
-    output: Sequence[Emitted], emits: Emits, sequences: Sequence[int], note: Callable[[int, str], None] | None
+    output: Sequence[Emitted], emits: Emits, sequences: Sequence[int], note: Callable[[int, str], None] | None,
+    kept: pa.RecordBatch | None = None,
 ) -> list[pa.RecordBatch]:
     """As `batches_of`, without the rows for which something was emitted that does not fit: `note` is told of these.
 
     Without `note`, raises Misfit.
     """
     try:
-        return list(batches_of(output, emits, sequences))
+        return list(batches_of(output, emits, sequences, kept))
     except Misfit:
         if note is None:
             raise
     wrong = misfits(output, emits)
     for row, what in wrong.items():
         note(row, what)
-    return list(batches_of([item for item in output if item[1] not in wrong], emits, sequences))
+    return list(batches_of([item for item in output if item[1] not in wrong], emits, sequences, kept))
 
 
 def port_meant(port: str, emits: Emits) -> str:
@@ -148,11 +165,12 @@ def _values(emitted: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def _column(name: str, type_name: str, values: Sequence[Any], rows: Sequence[Any]) -> pa.Array:
+    """One column; raises Misfit with the row that does not fit. Without `rows` it is the only one."""
     kind = arrow_type(type_name)
     try:
         return pa.array(values, kind)
     except _DOES_NOT_FIT:
-        for value, row in zip(values, rows, strict=True):
+        for value, row in zip(values, rows or ((value,) for value in values), strict=True):
             try:
                 pa.array([value], kind)
             except _DOES_NOT_FIT as error:

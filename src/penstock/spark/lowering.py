@@ -57,6 +57,7 @@ from penstock.topology.model import (
     Union,
     Uniq,
 )
+from penstock.topology.schema import Field, Schema
 from penstock.topology.window import Window as TimeWindow
 
 _EVERYTHING = "__everything"
@@ -75,7 +76,7 @@ class Lowering:
     digests: bool = False
     """Whether replicas compare what operators give and what sinks receive; see `plan.comparing`."""
     frames: dict[str, DataFrame] = field(default_factory=dict)
-    code: dict[str, tuple[DataFrame, Stage]] = field(default_factory=dict)
+    code: dict[str, tuple[DataFrame, Stage, Schema]] = field(default_factory=dict)
     """By operator, custom code without a key: what it is given, and what runs it."""
     rounded: dict[str, frozenset[str]] = field(default_factory=dict)
     """By step, where replicas compare: the columns that may differ in their last digits."""
@@ -352,12 +353,13 @@ def _(operator: Custom, frame: DataFrame, lowering: Lowering) -> DataFrame:
     settings = lowering.settings
     acks = operator.name in lowering.plan.self_acking
     ack_timeout = lowering.plan.topology.ack_timeout if acks else None
+    kept = _kept(operator, frame)
     stage = CustomStage(
-        settings.run, operator, settings.folder, columns, settings.state, ack_timeout, settings.topology
+        settings.run, operator, settings.folder, columns, settings.state, ack_timeout, settings.topology, kept.names
     )
     emits = emits_with_unacked(operator) if acks else operator.emits
     if len(emits) == 1:
-        output = f"{emits[0][1].ddl}, {_hidden(lowering)}"
+        output = f"{Schema((*kept.fields, *emits[0][1].fields)).ddl}, {_hidden(lowering)}"
     else:
         structs = ", ".join(
             f"`{port_column(port)}` struct<{', '.join(f'`{item.name}`: {item.type}' for item in schema.fields)}>"
@@ -372,8 +374,22 @@ def _(operator: Custom, frame: DataFrame, lowering: Lowering) -> DataFrame:
     columns_carried = tuple(name for name in CARRIED if name in frame.columns)
     carried = CarriedTime(inner, columns_carried) if columns_carried else inner
     given = frame.withColumn(INSTANCE, F.spark_partition_id())
-    lowering.code[operator.name] = given, carried
+    if len(emits) == 1:
+        lowering.code[operator.name] = given, carried, Schema((*kept.fields, *emits[0][1].fields))
     return map_batches(given, carried, output)
+
+
+def _kept(operator: Custom, frame: DataFrame) -> Schema:
+    """The columns that go past the code, by their own names, whatever case they are written in."""
+    found = {field.name.lower(): Field(field.name, field.dataType.simpleString()) for field in frame.schema
+             if field.name not in HIDDEN}
+    # A source that tells its columns only now is not known to the validation.
+    missing = [name for name in operator.keep if name.lower() not in found]
+    if missing:
+        read = ", ".join(field.name for field in found.values())
+        subject = f"{operator.where}: operator '{operator.name}'"
+        raise TopologyError(f"{subject}: no column '{missing[0]}' to keep; it reads {read}")
+    return Schema(tuple(found[name.lower()] for name in operator.keep))
 
 
 def _hidden(lowering: Lowering) -> str:

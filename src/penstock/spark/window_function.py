@@ -63,7 +63,8 @@ def applied(operator: Window, rows: DataFrame, lowering: Lowering) -> DataFrame:
     given = rows.select(*(value.alias(name) for value, name in zip(values, _GIVEN, strict=True)), *hidden)
     settings = lowering.settings
     stage = WindowFunctionStage(
-        settings.run, function, settings.folder, _GIVEN, settings.state, None, settings.topology, operator.counts_tuples
+        settings.run, function, settings.folder, _GIVEN, settings.state, None, settings.topology,
+        counts_tuples=operator.counts_tuples,
     )
     carried = tuple(name for name in hidden if name in CARRIED)
     types = {SEQUENCE: "bigint", TIME: "timestamp", MARK: "bigint"}

@@ -206,10 +206,10 @@ class Stream:
         return self._add(Enrich, name, given, parallelism, route)
 
     def custom(self, code: Code, *, emits: str | Schema | Mapping[str, str | Schema] | None = None,
-               with_: Mapping[str, Any] | None = None, timeout: float | None = None,
-               on_error: str | OnError | None = None, key: str | Sequence[str] | None = None,
-               ports: Mapping[str, Stream] | None = None, access: str | None = None,
-               name: str | None = None, parallelism: int | None = None,
+               keep: str | Sequence[str] | None = None, with_: Mapping[str, Any] | None = None,
+               timeout: float | None = None, on_error: str | OnError | None = None,
+               key: str | Sequence[str] | None = None, ports: Mapping[str, Stream] | None = None,
+               access: str | None = None, name: str | None = None, parallelism: int | None = None,
                route: str | Route | None = None) -> Stream:
         """Run your own Python: `module:name`, or a function or class at the top level of a module.
 
@@ -224,8 +224,8 @@ class Stream:
                 code, folder = _find_code(code)
                 if folder is not None and topology.folder == Path():
                     topology = topology.with_folder(folder)
-        given = {"custom": code, "emits": emits, "with": with_, "timeout": timeout, "on_error": on_error, "key": key,
-                 "access": access}
+        given = {"custom": code, "emits": emits, "keep": keep, "with": with_, "timeout": timeout, "on_error": on_error,
+                 "key": key, "access": access}
         given = {key: value for key, value in given.items() if value is not None}
         return replace(self, topology=topology)._add(Custom, name, given, parallelism, route, inputs)
 

@@ -247,6 +247,9 @@ class Custom(Operator):
     code: str = option("`module:function`, `module:BoltClass` or `module:Class.method`.", type="code")
     emits: tuple[tuple[str, Schema], ...] = option(
         "The schema of what it emits, or a mapping from port to schema.", default=(), type="emits")
+    keep: tuple[str, ...] = option(
+        "Columns of a tuple that stand in front of what the code emits for it: the code need not return them, which is "
+        "also faster.", default=(), type="columns")
     arguments: FrozenOptions = option("Keyword arguments for the function or for the bolt's `initialize`.",
                                       default=FrozenOptions(), type="mapping", key="with")
     key: tuple[str, ...] = option(

@@ -17,6 +17,7 @@ from penstock.validation.delivery import check_delivery
 from penstock.validation.enrichments import check_enrichments
 from penstock.validation.graph import check_graph
 from penstock.validation.input_ports import check_input_ports
+from penstock.validation.keeping import check_kept
 from penstock.validation.keyed import check_keyed
 from penstock.validation.names import check_names
 from penstock.validation.on_error import check_on_error
@@ -49,6 +50,7 @@ def validate(topology: Topology, catalogue: Catalogue) -> list[Problem]:
         *check_keys(topology, schemas),
         *_check_sql(topology, schemas),
         *check_custom_code(topology, schemas),
+        *check_kept(topology, schemas),
         *check_keyed(topology, schemas),
         *check_on_error(topology),
         *check_cases(topology, schemas),

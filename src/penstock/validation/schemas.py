@@ -114,7 +114,13 @@ def _output_schema(operator: Operator, port: str, read: Schema | None) -> Schema
 
 @_output_schema.register
 def _(operator: Custom, port: str, read: Schema | None) -> Schema | None:
-    return operator.schema_of(port)
+    emitted = operator.schema_of(port)
+    if not operator.keep or emitted is None:
+        return emitted
+    if read is None:
+        return None
+    kept = (find_column(read, name) for name in operator.keep)
+    return Schema((*(column for column in kept if column is not None), *emitted.fields))
 
 
 @_output_schema.register

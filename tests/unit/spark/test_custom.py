@@ -111,6 +111,20 @@ def of_column_third_time(n):
         raise TimeoutError("slow")
     return [(n, "one"), (n, "two")]
 
+def word(n):
+    return f"word {n}"
+
+def some_words(n):
+    return [f"{n}.{each}" for each in range(n % 3)]
+
+def no_number(n):
+    return "three" if n % 10 == 3 else n * 2
+
+class Twice(Bolt):
+    def process(self, tup):
+        for each in range(tup.n % 3):
+            self.emit(f"{tup.n}.{each}")
+
 def third_time(tup):
     CALLS.append(tup.n)
     if tup.n == 3 and CALLS.count(3) < 3:
@@ -127,7 +141,7 @@ def run(tmp_path: Path) -> Any:
         emits = options.pop("emits", "n bigint, what string")
         operator = Custom("own", (StreamRef("s"),), code=f"runner_code:{name}", emits=to_emits(emits),
                           on_error=parse_on_error(on_error), **options)
-        stage = CustomStage(f"{tmp_path}-{name}", operator, str(tmp_path), ("n",), str(tmp_path))
+        stage = CustomStage(f"{tmp_path}-{name}", operator, str(tmp_path), ("n",), str(tmp_path), kept=operator.keep)
         numbers = pa.array(range(count), pa.int64())
         sequences = pa.array([Anchor(EPOCH, 0, number).sequence for number in range(count)], pa.int64())
         batch = pa.RecordBatch.from_arrays([numbers, sequences, pa.array([0] * count)], names=["n", SEQUENCE, INSTANCE])
@@ -264,3 +278,31 @@ class Ports(Bolt):
     rows, failures = run("Ports", "dead-letter", count=5, emits={"numbers": "n bigint", "texts": "t string"})
     assert sorted(row["numbers"]["n"] for row in rows if row["numbers"]) == [0, 1, 2, 4]
     assert [failure.tuple for failure in failures] == [{"n": 3}]
+
+
+SOME_WORDS = [{"n": number, "what": f"{number}.{each}"} for number in range(7) for each in range(number % 3)]
+
+
+@pytest.mark.parametrize(("name", "rows"), [
+    ("word", [{"n": number, "what": f"word {number}"} for number in range(7)]),
+    ("some_words", SOME_WORDS),
+    ("Twice", SOME_WORDS),
+])
+def test_columns_that_are_kept_stand_in_front_of_what_is_emitted_for_their_tuple(
+    run: Any, name: str, rows: list[Any]
+) -> None:
+    found, _ = run(name, "fail", 7, emits="what string", keep=("n",))
+    assert [{"n": row["n"], "what": row["what"]} for row in found] == rows
+    assert [anchor_of(row[SEQUENCE]).position for row in found] == [row["n"] for row in found]
+
+
+@pytest.mark.parametrize("keep", [(), ("n",)])
+def test_a_single_value_is_a_tuple_of_the_only_column_and_one_that_does_not_fit_fails_alone(
+    run: Any, keep: tuple[str, ...]
+) -> None:
+    rows, failures = run("no_number", "dead-letter", emits="twice bigint", keep=keep)
+    assert [row["twice"] for row in rows] == [number * 2 for number in GOOD]
+    assert [row.get("n") for row in rows] == [number if keep else None for number in GOOD]
+    assert [failure.tuple for failure in failures] == [{"n": 3}, {"n": 13}]
+    with pytest.raises(WorkerFault, match="emitted \\('three',\\), but column 'twice' is bigint"):
+        run("no_number", "fail", emits="twice bigint", keep=keep)
