@@ -250,7 +250,8 @@ class EpochReader(_SimpleStreamReaderWrapper):
         now = time.monotonic()
         if self._ahead is None:
             known = self._log.newest()
-            self._ahead = _Ahead(dict(start) if known is None else _offset(known), now, now)
+            newest = dict(start) if known is None or known.epoch < start["epoch"] else _offset(known)
+            self._ahead = _Ahead(newest, now, now)
         while (agreed := self._log.get(self._ahead.newest["epoch"] + 1)) is not None:
             # By a sibling that is frozen as well.
             self._ahead.newest, self._ahead.cut_at = _offset(agreed), now
