@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from penstock.cli.console_options import AtOption, AuthorityOption, TokenOption, at_console, client, meant_as_name
 from penstock.cli.loading import File, Sets, load
-from penstock.cli.orders import opened_orders
+from penstock.cli.orders import opened_coordinator, opened_orders
 from penstock.cli.screen import out
 from penstock.cli.state_place import CoordinatorOption, StateOption
 from penstock.topology.model import Topology
@@ -56,7 +57,7 @@ def status(
             with opened_orders(topology, state, coordinator) as orders:
                 views = with_frozen_operators(views, orders)
     reached = max([place.home.committed().epoch, *(view.epoch for view in views)])
-    how = safety_of(views) if views else _how(topology, place.home)
+    how = safety_of(views) if views else _how(topology, place.home, state, coordinator)
     if as_json:
         typer.echo(json.dumps({"topology": topology.name, "status": how, "epoch": reached,
                                "divergence": "" if divergence is None else str(divergence),
@@ -90,14 +91,31 @@ def _status_at_console(name: str, at: str | None, token: str | None, authority: 
         out.print(replica_table(views))
 
 
-def _how(topology: Topology, state: StateFolder) -> str:
-    process = state.running()
+def _how(topology: Topology, home: StateFolder, state: Path | None, coordinator: str | None) -> str:
+    process = home.running()
     if process is not None:
-        return f"running, process {process}"
-    committed = state.committed()
+        return f"running, process {process}{_frozen(topology, home, state, coordinator)}"
+    committed = home.committed()
     if not committed.epoch:
         return "has not run yet"
     return "ended" if committed.ended else "stopped; `penstock run` goes on"
+
+
+def _frozen(topology: Topology, home: StateFolder, state: Path | None, coordinator: str | None) -> str:
+    """Of a run without replicas, that it is frozen, and how much it has received since; empty where it is not."""
+    from penstock.epochs.log import EpochLog
+    from penstock.epochs.orders import FIRST, Orders
+    from penstock.errors import CoordinationError
+    from penstock.replication.views import why_frozen
+    from penstock.runtime.gate import epochs_to_do
+
+    # It runs all the same: what is known is told.
+    with suppress(CoordinationError), opened_coordinator(topology, state, coordinator) as opened:
+        operators = Orders(opened).frozen(FIRST)
+        newest = EpochLog(opened).newest() if operators else None
+        waiting = 0 if newest is None else max(newest.epoch - home.committed().epoch, 0)
+        return f", {why_frozen(operators) or 'frozen'}{epochs_to_do(waiting)}" if operators else ""
+    return ""
 
 
 def replica_table(views: list[ReplicaView]) -> Table:

@@ -47,11 +47,12 @@ def views_of(
 
 def with_frozen_operators(views: Iterable[ReplicaView], orders: Orders) -> list[ReplicaView]:
     """The same, and of those that are frozen for an operator which one; raises CoordinationError."""
-    return [replace(view, why=_why_frozen(orders.frozen(view.name))) if view.phase is Phase.FROZEN else view
+    return [replace(view, why=why_frozen(orders.frozen(view.name))) if view.phase is Phase.FROZEN else view
             for view in views]  # fmt: skip
 
 
-def _why_frozen(operators: Iterable[str]) -> str:
+def why_frozen(operators: Iterable[str]) -> str:
+    """Which operators are frozen, where it is not all of a replica."""
     names = sorted(operators)
     return "" if not names or EVERYTHING in names else f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} frozen"
 

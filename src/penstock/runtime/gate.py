@@ -15,6 +15,11 @@ _ORDERS_SECONDS = 0.1
 """How often a run looks what is wanted of it."""
 
 
+def epochs_to_do(number: int) -> str:
+    """What follows the word `frozen` when so many epochs wait."""
+    return f" with {counted(number, 'epoch')} to do" if number else ""
+
+
 class Gate:
     """Closed and opened by orders. Who reads for the run is told, and hands over no epoch while it is closed."""
 
@@ -29,8 +34,7 @@ class Gate:
 
     def why_closed(self, received: int) -> str | None:
         """In plain words, with so many epochs that wait for it; None while it is open."""
-        waiting = f" with {counted(received, 'epoch')} to do" if received else ""
-        return f"frozen{waiting}; `penstock unfreeze` lets it go on" if self.is_closed else None
+        return f"frozen{epochs_to_do(received)}; `penstock unfreeze` lets it go on" if self.is_closed else None
 
     def heed(self, orders: Orders, replica: str, all_of_them: Sequence[str], reads_ahead: bool) -> bool:
         """Look whether the replica is to be frozen, not more often than it matters; True when that has changed.

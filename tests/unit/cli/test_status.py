@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from penstock.coordination.opening import open_coordinator
-from penstock.epochs.orders import Orders
+from penstock.epochs.log import EpochLog
+from penstock.epochs.orders import FIRST, Orders
+from penstock.epochs.record import EpochRecord
 from penstock.replication.replica import opened_roster
 from penstock.replication.roster import FROZEN, PARKED, Member, Told
-from penstock.runtime.state_folder import StateFolder
+from penstock.runtime.state_folder import Committed, StateFolder
 
 from .typed import enter_project, penstock
 
@@ -67,3 +69,21 @@ def test_a_replica_that_is_frozen_is_shown_with_the_operator_that_is(home: State
         shown = penstock("status", ".").stdout
     (line,) = [line for line in shown.splitlines() if line.startswith("2 ")]
     assert line.rstrip().endswith("counts, split are frozen")
+
+
+@pytest.mark.parametrize(("operator", "said"), [("*", "frozen"), ("counts", "counts is frozen")])
+def test_a_run_without_replicas_that_is_frozen_says_what_it_has_received(
+    home: StateFolder, operator: str, said: str
+) -> None:
+    alone = ("status", ".", "--set", "replicas=1")
+    home.record(Committed(3))
+    coordinator = open_coordinator(home.coordinator)
+    log = EpochLog(coordinator)
+    for epoch in range(1, 6):
+        log.propose(EpochRecord(epoch, 0, {"visits": {}}, {"visits": 1}))
+    Orders(coordinator).freeze(FIRST, operator)
+    coordinator.close()
+    with home.held(0.0):
+        assert f", {said} with 2 epochs to do, epoch 3" in penstock(*alone).stdout
+        assert json.loads(penstock(*alone, "--json").stdout)["status"].endswith(f", {said} with 2 epochs to do")
+    assert "frozen" not in penstock(*alone).stdout
