@@ -151,7 +151,8 @@ def test_columns_of_any_type_are_kept_beside_what_code_emits(project: Any) -> No
         topology: own-code
         sources: {texts: {rows: [], schema: "at timestamp, tags array<string>, price decimal(9,2), text string"}}
         operators:
-          words: {from: texts, custom: "own:words_of", keep: [Price, at, tags], emits: "word string"}
+          both: {from: texts, select: ["*", "named_struct('the text', text, 'a-b', array(price)) as odd"]}
+          words: {from: both, custom: "own:words_of", keep: [Price, at, tags, odd], emits: "word string"}
         sinks:
           out: {from: words, memory: true}
         """)
@@ -163,7 +164,8 @@ def test_columns_of_any_type_are_kept_beside_what_code_emits(project: Any) -> No
     assert sorted(rows, key=lambda row: row[-1]) == [
         (1.5, "08", ["x", "y"], "a"), (1.5, "08", ["x", "y"], "b"), (2.25, "09", None, "c")
     ]  # fmt: skip
-    assert list(found[0])[:2] == ["price", "at"]
+    assert list(found[0])[:4] == ["price", "at", "tags", "odd"]
+    assert sorted(row["odd"]["the text"] for row in found) == ["a b", "a b", "c"]
 
 
 @pytest.mark.parametrize("sinks", [1, 2])

@@ -7,10 +7,10 @@ SOONEST_SECONDS = 0.5
 _SHARE = 50
 
 
-def is_due(frozen_for: float, since_last: float) -> bool:
+def is_due(frozen_for: float, since_last: float, more_waits: bool = False) -> bool:
     """Whether to cut one after so many seconds; what is wanted between two epochs is looked at elsewhere.
 
     The longer it lasts, the seldomer: an hour makes some three hundred epochs, a day less than twice as many. So the
-    time of a tuple is told to a fiftieth of the time that it waits.
+    time of a tuple is told to a fiftieth of the time that it waits. `more_waits` where the last had no room for all.
     """
-    return since_last >= max(SOONEST_SECONDS, frozen_for / _SHARE)
+    return since_last >= (SOONEST_SECONDS if more_waits else max(SOONEST_SECONDS, frozen_for / _SHARE))

@@ -117,7 +117,8 @@ class Graveyard:
                                 "give the --coordinator that it runs with")  # fmt: skip
         if log.get(epoch + 1) is not None:
             raise DeliveryError(f"epoch {epoch + 1} of '{self.topology.name}' was begun and not finished: start it, "
-                                "stop it with `penstock stop`, and replay then")  # fmt: skip
+                                "`penstock unfreeze` it where it is frozen, stop it with `penstock stop` when it has "
+                                "done what it had received, and replay then")  # fmt: skip
         if len(asked_after(epoch, wanted).to_json()) > MAX_VALUE_BYTES:
             raise DeliveryError(f"{len(wanted):,} tuples are too many for one epoch: replay those of one operator, or "
                                 "some by their ids")  # fmt: skip

@@ -69,6 +69,8 @@ class Committer:
     last_batch: int = -1
     """The last micro-batch that is committed."""
     failure: BaseException | None = None
+    epoch: int | None = None
+    """The epoch that it is at, or was at last."""
     finished_batch: int | None = None
     """The micro-batch that held the last epoch, once it is committed."""
     _in_flight: int = field(init=False, default=0)
@@ -91,6 +93,7 @@ class Committer:
                 if self._retired:
                     raise CoordinationError("the query is being stopped: this epoch is left to the next one")
                 record = self._record_of(batch_id)
+                self.epoch = record.epoch
                 with self.progress.work.at_work(time.time() - record.time_ms / 1000):
                     self._commit(batch, batch_id, record)
         except BaseException as error:

@@ -25,7 +25,6 @@ class Gate:
 
     def __init__(self) -> None:
         self.held = Held.NOT
-        self._for_good = False
         self._heeded = 0.0
 
     @property
@@ -42,7 +41,7 @@ class Gate:
         Where nobody else cuts epochs, for all replicas are frozen, it goes on to receive, if it can read ahead.
         """
         now = time.monotonic()
-        if self._for_good or now - self._heeded <= _ORDERS_SECONDS:
+        if now - self._heeded <= _ORDERS_SECONDS:
             return False
         self._heeded, before = now, self.held
         with suppress(CoordinationError):
@@ -53,7 +52,3 @@ class Gate:
             else:
                 self.held = Held.STILL
         return self.held is not before
-
-    def open_for_good(self) -> None:
-        """The run is about to end: what it has received is done."""
-        self._for_good, self.held = True, Held.NOT

@@ -25,15 +25,17 @@ def is_about_state(story: str) -> bool:
     return _STATE.search(story) is not None and not _NO_SPACE.search(story) and not _MEMORY.search(story)
 
 
-def in_user_terms(error: Exception, failure: BaseException | None, state: StateFolder) -> PenstockError:
-    """The error to show for a query that ended with `error`, and an epoch that ended with `failure`."""
-    shown = _shown(error, failure, state)
+def in_user_terms(
+    error: Exception, failure: BaseException | None, epoch: int | None, state: StateFolder
+) -> PenstockError:
+    """The error to show for a query that ended with `error`, and its last epoch, which ended with `failure` if any."""
+    shown = _shown(error, failure, epoch, state)
     if failure is not None:
-        shown.epoch = state.committed().epoch + 1
+        shown.epoch = epoch
     return shown
 
 
-def _shown(error: Exception, failure: BaseException | None, state: StateFolder) -> PenstockError:
+def _shown(error: Exception, failure: BaseException | None, epoch: int | None, state: StateFolder) -> PenstockError:
     if isinstance(failure, PenstockError):
         return failure
     found = fault_in(str(failure)) or fault_in(str(error))
@@ -45,7 +47,8 @@ def _shown(error: Exception, failure: BaseException | None, state: StateFolder) 
     with suppress(OSError):
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(story)
-    return in_plain_words(story, state.committed().epoch + 1, state.checkpoint, log)
+    failed = epoch if failure is not None and epoch is not None else state.committed().epoch + 1
+    return in_plain_words(story, failed, state.checkpoint, log)
 
 
 def in_plain_words(story: str, epoch: int, checkpoint: Path, log: Path) -> PenstockError:

@@ -225,8 +225,6 @@ class Run:
         """Cut no further epoch; `wait` returns when the one in flight is committed."""
         self._stopping = True
         self._signals.want_stop()
-        self._gate.open_for_good()
-        self._signals.hold(self._gate.held)
 
     @property
     def is_frozen(self) -> bool:
@@ -374,7 +372,8 @@ class Run:
         except PySparkException as error:
             if self._rewound(error):
                 return False
-            raise in_user_terms(error, self._committer.failure, self.state) from error
+            committer = self._committer
+            raise in_user_terms(error, committer.failure, committer.epoch, self.state) from error
         except (Py4JError, ConnectionError) as error:
             raise jvm_gone(self.state.committed().epoch, self._jvm_log) from error
         if terminated:

@@ -190,7 +190,7 @@ class StateFolder:
         for name in ("checkpoint", "malformed", "failures", "rounds", "recent", "prepared", "ready", "discarded"):
             shutil.rmtree(self.path / name, ignore_errors=True)
         forgotten = ["committed", ".committed", "shape", "restored", *(["coordinator.sqlite*"] if coordinator else [])]
-        for pattern in (*forgotten, "stop-*", "rescale-*", "coordinator-away-*"):
+        for pattern in (*forgotten, "stop-*", "rescale-*", "coordinator-away-*", "held-*", "received-*"):
             for file in self.path.glob(pattern):
                 file.unlink()
 

@@ -227,8 +227,11 @@ class EpochReader(_SimpleStreamReaderWrapper):
             if held is Held.NOT:
                 self._ahead = None
                 record = self._agree(start)
-            elif held is Held.RECEIVING:
-                self._receive(start)
+            else:
+                # How long it stands still says nothing of how long an epoch takes.
+                self._cut = 0, 0.0
+                if held is Held.RECEIVING:
+                    self._receive(start)
         except CoordinationError as error:
             self._signals.coordinator_away(str(error))
             return None
@@ -256,9 +259,8 @@ class EpochReader(_SimpleStreamReaderWrapper):
             # By a sibling that is frozen as well.
             self._ahead.newest, self._ahead.cut_at = _offset(agreed), now
         newest = self._ahead.newest
-        if is_due(now - self._ahead.since, now - self._ahead.cut_at) and not (
-            newest["last"] or self._signals.stop_wanted()
-        ):
+        due = is_due(now - self._ahead.since, now - self._ahead.cut_at, newest["backlog"] > 0)
+        if due and not (newest["last"] or self._signals.stop_wanted()):
             record = self._cut_after(newest, ahead=True)
             if record is not None:
                 newest = self._ahead.newest = _offset(record)
@@ -289,7 +291,8 @@ class EpochReader(_SimpleStreamReaderWrapper):
             return None
         if self._settings.tables:
             before = json.loads(start.get("tables", "{}"))
-            versions = before if ahead and before else self._tables.newest(before, now / 1000)
+            all_known = before.keys() >= {table["name"] for table in self._settings.tables}
+            versions = before if ahead and all_known else self._tables.newest(before, now / 1000)
             proposal = replace(proposal, tables=versions)
         record = self._log.propose(proposal)
         self._seen = record.epoch, time.monotonic()

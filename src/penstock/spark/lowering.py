@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from penstock.connectors.base import SinkConnector
 from penstock.epochs.record import SEQUENCE_BITS
@@ -271,7 +273,10 @@ def _(operator: Filter, frame: DataFrame, lowering: Lowering) -> DataFrame:
 
 @lower_operator.register
 def _(operator: Select, frame: DataFrame, lowering: Lowering) -> DataFrame:
-    return frame.selectExpr(*operator.columns, *_hidden_of(frame))
+    # Of a bare `*` Spark would take our own columns for the user's, and have them twice.
+    visible = [f"`{name}`" for name in frame.columns if name not in HIDDEN]
+    columns = itertools.chain.from_iterable(visible if text.strip() == "*" else [text] for text in operator.columns)
+    return frame.selectExpr(*columns, *_hidden_of(frame))
 
 
 @lower_operator.register
@@ -381,7 +386,7 @@ def _(operator: Custom, frame: DataFrame, lowering: Lowering) -> DataFrame:
 
 def _kept(operator: Custom, frame: DataFrame) -> Schema:
     """The columns that go past the code, by their own names, whatever case they are written in."""
-    found = {field.name.lower(): Field(field.name, field.dataType.simpleString()) for field in frame.schema
+    found = {field.name.lower(): Field(field.name, _type_of(field.dataType)) for field in frame.schema
              if field.name not in HIDDEN}
     # A source that tells its columns only now is not known to the validation.
     missing = [name for name in operator.keep if name.lower() not in found]
@@ -390,6 +395,20 @@ def _kept(operator: Custom, frame: DataFrame) -> Schema:
         subject = f"{operator.where}: operator '{operator.name}'"
         raise TopologyError(f"{subject}: no column '{missing[0]}' to keep; it reads {read}")
     return Schema(tuple(found[name.lower()] for name in operator.keep))
+
+
+def _type_of(kind: DataType) -> str:
+    """A type as Spark reads it in a schema; its own `simpleString` quotes no names."""
+    match kind:
+        case StructType():
+            fields = (f"`{each.name.replace('`', '``')}`: {_type_of(each.dataType)}" for each in kind)
+            return f"struct<{', '.join(fields)}>"
+        case ArrayType():
+            return f"array<{_type_of(kind.elementType)}>"
+        case MapType():
+            return f"map<{_type_of(kind.keyType)}, {_type_of(kind.valueType)}>"
+        case _:
+            return kind.simpleString()
 
 
 def _hidden(lowering: Lowering) -> str:

@@ -43,9 +43,10 @@ class Signals:
 
     def hold(self, held: Held) -> None:
         """From now on it is so held, until something else is said."""
+        if held is not Held.RECEIVING:
+            self._ahead.unlink(missing_ok=True)
         if held is Held.NOT:
             self._held.unlink(missing_ok=True)
-            self._ahead.unlink(missing_ok=True)
         else:
             draft = self._held.with_suffix(".draft")
             draft.write_text(held)

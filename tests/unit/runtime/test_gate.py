@@ -82,14 +82,6 @@ def test_it_stays_as_it_was_while_nobody_can_say(clock: Clock, monkeypatch: pyte
     assert look(gate, orders, clock) is Held.RECEIVING
 
 
-def test_once_open_for_good_nothing_closes_it(clock: Clock) -> None:
-    orders, gate = Orders(MemoryCoordinator()), Gate()
-    orders.freeze("1")
-    look(gate, orders, clock)
-    gate.open_for_good()
-    assert look(gate, orders, clock) is Held.NOT
-
-
 def test_it_says_what_waits(clock: Clock) -> None:
     orders, gate = Orders(MemoryCoordinator()), Gate()
     assert gate.why_closed(0) is None

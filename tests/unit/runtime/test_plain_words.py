@@ -8,7 +8,7 @@ import pytest
 
 from penstock.errors import ConnectorError, DeliveryError
 from penstock.runtime.plain_words import in_plain_words, in_user_terms, root_cause
-from penstock.runtime.state_folder import Committed, StateFolder
+from penstock.runtime.state_folder import StateFolder
 
 STORY = """[STREAM_FAILED] Query [id = 1] terminated with exception: An error occurred while calling o295.collectAsList.
 : org.apache.spark.SparkException: Job aborted due to stage failure
@@ -54,7 +54,6 @@ def test_without_a_cause_the_first_line_has_to_do() -> None:
 
 def test_an_error_says_which_epoch_failed_with_it_where_one_did(tmp_path: Path) -> None:
     state = StateFolder(tmp_path)
-    state.record(Committed(6))
     full = ConnectorError("sink 'out': the disk is full")
-    assert in_user_terms(Exception(STORY), full, state).epoch == 7
-    assert in_user_terms(Exception(STORY.format(cause="java.io.EOFException")), None, state).epoch is None
+    assert in_user_terms(Exception(STORY), full, 7, state).epoch == 7
+    assert in_user_terms(Exception(STORY.format(cause="java.io.EOFException")), None, 7, state).epoch is None

@@ -115,6 +115,24 @@ def test_a_reader_that_is_started_while_it_is_frozen_goes_on_where_the_log_ends(
     assert run.signals.received() == 4
 
 
+def test_tuples_that_have_no_room_in_an_epoch_are_in_the_next_however_long_it_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Frozen(tmp_path, monkeypatch)
+    run.look()
+    run.signals.hold(Held.RECEIVING)
+    run.look()
+    run.now += 3600
+    rows = []
+    for _ in range(5):
+        run.look(0.6)
+        newest = run.log.newest()
+        assert newest is not None and newest.backlog > 0
+        rows.append(newest.ends["s"]["row"])
+    assert rows == [20, 30, 40, 50, 60]
+    run.close()
+
+
 def test_what_a_frozen_sibling_cuts_is_not_cut_again(run: Frozen) -> None:
     sibling = run.new_reader()
     start = run.offset

@@ -258,7 +258,7 @@ const words = { stop: "It finishes its epoch and stops. Nothing is lost; it can 
   kill: "kill -9, at once. With exactly-once nothing is lost or doubled: the epoch in flight is done again.",
   restart: "With replicas, one after the other, and output never pauses. With one, it pauses for some seconds.",
   freeze: "It begins no further epoch until it is unfrozen. Its siblings go on; without any, output pauses, and what comes gathers in the epoch log until then.",
-  "freeze-operator": "Every epoch passes all operators, so the whole replica waits: it begins no further epoch. What comes meanwhile gathers in the epoch log, by its siblings, or by itself where there are none that go on: then output pauses. Unfrozen, it works off its backlog.",
+  "freeze-operator": "Every epoch passes all operators, so the whole replica waits: it begins no further epoch. What comes meanwhile gathers in the epoch log, by its siblings, or by itself where there are none or all are frozen: then output pauses. Unfrozen, it works off its backlog.",
   crash: "kill -9 of a replica, to see that nobody notices.",
   "dead-letters": "Replay: the source tuples of these letters are read again, in the first epoch after it was stopped and started. Discard: they are not shown any more; their file keeps them.",
   restore: "It is stopped, goes back to the checkpoint, and starts again. What its sinks have of later epochs is skipped.",
