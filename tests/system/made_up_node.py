@@ -91,6 +91,6 @@ def replica(name: str, phase: str = "safe", **more: Any) -> dict[str, Any]:
 
 
 def progress(epoch: int, tuples: Mapping[str, int | None], delivered: Mapping[str, int], **more: Any) -> dict[str, Any]:
-    return {"epoch": epoch, "lag": 0, "seconds": 1.0, "epoch_ms": 50.0, "at_work": 0.1, "tuples": tuples,
-            "delivered": delivered, "malformed": {}, "failed": {}, "retried": 0, "lost": 0, "late": 0,
+    return {"epoch": epoch, "lag": 0, "seconds": 1.0, "epoch_ms": 50.0, "age_ms": 550.0, "at_work": 0.1,
+            "tuples": tuples, "delivered": delivered, "malformed": {}, "failed": {}, "retried": 0, "lost": 0, "late": 0,
             "waiting": None, **more}  # fmt: skip

@@ -372,8 +372,7 @@ class Run:
         except PySparkException as error:
             if self._rewound(error):
                 return False
-            committer = self._committer
-            raise in_user_terms(error, committer.failure, committer.epoch, self.state) from error
+            raise in_user_terms(error, self._committer.failure, self._committer.epoch, self.state) from error
         except (Py4JError, ConnectionError) as error:
             raise jvm_gone(self.state.committed().epoch, self._jvm_log) from error
         if terminated:
@@ -420,10 +419,11 @@ class Run:
         """
         if self._stopping:
             return
-        self.before_change()
+        # Before anybody is told to leave it alone: an epoch that never ends is to be noticed.
         self._committer.retire()
         if self._committer.finished_batch is not None:
             return
+        self.before_change()
         try:
             self._end_query()
             forget_loaded_state(self._spark)

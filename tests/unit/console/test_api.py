@@ -564,14 +564,16 @@ def test_an_open_page_is_told_each_look_once(
 
 def test_rates_events_and_figures_come_from_what_nodes_see(console: RunningConsole, packed: bytes) -> None:
     submit(console, packed)
-    progress = {"tuples": {"ticks": 100}, "delivered": {"out": 90}, "lag": 10, "epoch_ms": 50.0, "late": 0,
-                "failed": {}}  # fmt: skip
+    progress = {"tuples": {"ticks": 100}, "delivered": {"out": 90}, "lag": 10, "epoch_ms": 50.0,
+                "age_ms": 550.0, "late": 0, "failed": {}}  # fmt: skip
     console.see("count", at=1000.0, replicas=[view("1"), view("2")], progress=progress, epoch=5)
     later = progress | {"tuples": {"ticks": 300}, "delivered": {"out": 190}}
     console.see("count", at=1002.0, replicas=[view("1", "down", process=None), view("2")], progress=later, epoch=9)
     found = console.client.get("/api/topologies/count")
     assert found["rates"] == {"ticks": 100.0, "sink:out": 50.0}
     assert found["points"][-1]["in"] == 100.0
+    assert (found["points"][-1]["epoch_ms"], found["points"][-1]["latency_ms"]) == (50.0, 550.0)
+    assert (found["epoch_ms"], found["latency_ms"]) == (50.0, 550.0)
     said = [event["words"] for event in console.client.get("/api/events", topology="count")]
     assert "replica 1 on node-b is gone; the others go on" in said
     figures = console.client.text("/metrics")

@@ -21,7 +21,7 @@ def watched() -> Watched:
     made.seen = {"how": "running", "heard": time.monotonic(), "epoch": 7,
                     "replicas": [view("1"), view("2", "recovering", behind=3), view("3", "parked")],
                     "progress": {"tuples": {'a"b': 5, "c": None}, "delivered": {"out": 4}, "lag": 2, "epoch_ms": 250.0,
-                                 "late": 1, "failed": {"own": 3}}}  # fmt: skip
+                                 "age_ms": 750.0, "late": 1, "failed": {"own": 3}}}  # fmt: skip
     return made
 
 
@@ -31,6 +31,7 @@ def test_every_figure_is_described_and_its_labels_are_quoted() -> None:
     assert 'penstock_replica_behind_epochs{topology="count",replica="2"} 3.0' in text
     assert 'penstock_replicas_parked{topology="count"} 1.0' in text
     assert "penstock_epoch_seconds{topology=\"count\"} 0.25" in text
+    assert "penstock_tuple_age_seconds{topology=\"count\"} 0.75" in text
     told = set(re.findall(r"^(penstock_\w+)", text, re.MULTILINE))
     assert told == set(_HELP), "each has a sample here"
     assert {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")} == told

@@ -68,6 +68,7 @@ def test_progress_is_what_its_file_says_and_without_one_the_log(tmp_path: Path) 
         {**PROGRESS, "delivered": {"out": "many"}},
         {**PROGRESS, "lag": float("nan")},
         {**PROGRESS, "epoch_ms": None},
+        {**PROGRESS, "age_ms": "old"},
         [],
         "3",
     ],

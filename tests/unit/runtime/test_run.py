@@ -30,9 +30,10 @@ def test_a_replica_waits_for_a_command_that_is_at_its_state(
 
 
 @pytest.mark.parametrize("change", ["a rescale", "another checkpoint"])
-def test_that_the_state_is_changed_is_told_before_the_query_is_stopped(
+def test_that_the_state_is_changed_is_told_when_the_epoch_in_flight_is_done_and_before_the_query_is_stopped(
     monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
+    """Who is told leaves the replica alone: an epoch that never ends, as that of a dead cluster, must be noticed."""
     made = Topology("alone").source("words", rows=[], schema="word string").sink("out", console=True)
     run = Run(made)
     done: list[str] = []
@@ -43,7 +44,7 @@ def test_that_the_state_is_changed_is_told_before_the_query_is_stopped(
         raise ConnectionError
 
     monkeypatch.setattr(run, "_end_query", end)
-    run._committer = SimpleNamespace(retire=lambda: None, finished_batch=None)  # type: ignore[assignment]
+    run._committer = SimpleNamespace(retire=lambda: done.append("retired"), finished_batch=None)  # type: ignore[assignment]
     with pytest.raises(PenstockError):
         run._goes_on_rescaled() if change == "a rescale" else run.go_on_from(lambda: None)
-    assert done == ["told", "stopped"]
+    assert done == ["retired", "told", "stopped"]
